@@ -1,6 +1,6 @@
 """Checks of servers in any language: how they behave, what they list, and what breaks them.
 
-raw/        connections on which every byte can be looked at
+raw/        connections on which every byte can be examined
 lint/       the tools of a server as models read them
 contract/   what a server lists, and the changes since it was written down
 fuzz/       calls that look for what breaks a server

@@ -1,9 +1,9 @@
-"""The rules of `lint` and `doctor`: how bad it is to break one, and what to do about it."""
+"""The rules of `lint` and `doctor`: the severity of each, and how to fix it."""
 
 from typing import Final, Literal, NamedTuple
 
 Severity = Literal["error", "warning", "note"]
-#: From the worst on.
+#: From worst to mildest.
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 
 
@@ -14,7 +14,7 @@ class Rule(NamedTuple):
         severity: `error` if the specification says MUST, or if clients, hosts or APIs fail;
             `warning` if it says SHOULD, if a model has to guess, or if there is a risk; `note` for
             other useful facts.
-        remedy: The change that mends it.
+        remedy: The change that fixes it.
         source: Where the rule comes from: a page of the specification, or another document.
     """
 

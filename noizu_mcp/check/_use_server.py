@@ -11,15 +11,15 @@ Result = TypeVar("Result")
 
 
 def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any) -> Result:
-    """Connect to a server, do something, and close the connection.
+    """Connect to a server, run some work, and close the connection.
 
     Args:
         target: A server, a command, a URL or a file, as for `connect`.
         work: Called with the client.
-        options: Those of `connect`.
+        options: Options of `connect`.
 
     Raises:
-        RuntimeError: It is called in a trio task, which it would stop.
+        RuntimeError: It is called in a trio task, which it would block.
         BaseException: See `connect`.
     """
     if trio.lowlevel.in_trio_task():

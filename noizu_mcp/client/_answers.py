@@ -1,11 +1,11 @@
-"""Answers to the questions of a server: live requests, and the input requests of 2026-07-28.
+"""Answers to requests of a server: live requests, and the input requests of 2026-07-28.
 
-Theory of operation. Up to 2025-11-25 a question is a request of the server; `Answerer.answer` gives
-its result. On 2026-07-28 it comes inside of a result (`basic/patterns/mrtr`): a request is answered
-by `input_required` with input requests and a state. `answer_rounds` answers all of them at once and
-sends the request again, with the params of the caller, the answers, and the state byte for byte.
-Only the newest round counts. The rounds end with a result of another kind, with an error, or after
-`MAX_ROUNDS`: a server that asks in circles must not keep the call running for ever.
+Theory of operation. Up to 2025-11-25 the server sends a request; `Answerer.answer` returns its
+result. On 2026-07-28 the question is inside a result (`basic/patterns/mrtr`): a request is answered
+by `input_required` with input requests and a state. `answer_rounds` answers all of them
+concurrently and sends the request again, with the params of the caller, the answers, and the
+unchanged state. Only the newest round counts. The rounds end with a result of another type, with an
+error, or after `MAX_ROUNDS`: a server must not keep the call running forever.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
 
-#: Rounds of one request; a server that asks more often is asking in circles.
+#: Maximum rounds of one request, in case a server never stops asking.
 MAX_ROUNDS: Final = 50
 _ACTIONS: Final = ("accept", "decline", "cancel")
 
@@ -39,12 +39,12 @@ class HandlerCalls(Protocol):
 
 
 class Answerer:
-    """Answers questions of the server with a handler.
+    """Answers requests of the server with a handler.
 
     Args:
         handler: The handler of the client.
         capabilities: The capabilities that were sent to the server.
-        threads: The number of sync handler methods that run at the same time, each in a thread.
+        threads: The maximum number of threads for sync handler methods.
 
     Attributes:
         roots: The roots of the client, in wire form; None if the handler lists them.
@@ -56,11 +56,11 @@ class Answerer:
         self.roots: Sequence[Mapping[str, Any]] | None = None
         self._handler = handler
         self._capabilities = capabilities
-        # A limiter of its own: people are slow, and would hold all threads of the program.
+        # A separate limiter: people are slow, and would occupy all threads of the program.
         self._threads = trio.CapacityLimiter(threads)
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:
-        """Answer one question.
+        """Answer one request of the server.
 
         Returns:
             The result, in wire form.
@@ -78,7 +78,7 @@ class Answerer:
             error = unwrap_single(error)
             if isinstance(error, McpError):
                 raise error from None
-            # The server learns nothing of the failure: a traceback may contain secrets.
+            # The server gets no details of the failure: a traceback may contain secrets.
             throttled_log.crash(method, "the handler of %s failed", method, error=error)
             raise McpError(INTERNAL_ERROR, "Handler failed") from None
 
@@ -120,7 +120,7 @@ class Answerer:
             )
         content = answer.pop("content", None)
         if answer["action"] == "accept" and mode == "form":
-            # `content` must be there for a form, even one without fields.
+            # `content` is required for a form, even one without fields.
             answer["content"] = {} if content is None else dump_value(content)
             if not isinstance(answer["content"], dict):
                 raise TypeError(f"the content of an accepted form must be a mapping: {content!r}")
@@ -140,14 +140,14 @@ class Answerer:
                 f"and model: {result!r}"
             )
         wire: JSONObject = dump_value(result)
-        SamplingResult.from_wire(wire, "handle_sampling")  # raises for a missing member
+        SamplingResult.from_wire(wire, "handle_sampling")  # raises if a member is missing
         return wire
 
     async def answer_all(self, requests: Mapping[str, Any]) -> JSONObject:
-        """Answer the input requests of one round, all at once (2026-07-28 `basic/patterns/mrtr`).
+        """Answer the input requests of one round concurrently (2026-07-28 `basic/patterns/mrtr`).
 
         Raises:
-            McpError: One of them cannot be answered; the protocol has no way to tell the server.
+            McpError: One of them cannot be answered; the protocol cannot report this to the server.
             ProtocolError: One of them is not a request.
         """
         answers: JSONObject = {}
@@ -158,11 +158,11 @@ class Answerer:
             params = request.get("params")
             answers[key] = await self.answer(request["method"], params or {})
 
-        if len(requests) == 1:  # most rounds, and a nursery costs more than many handlers
+        if len(requests) == 1:  # most rounds; a nursery would take longer than many handlers
             for key, request in requests.items():
                 await one(key, request)
             return answers
-        # Side by side: a person who answers one question must not delay a model that answers
+        # Concurrently: a person who answers one question must not delay a model that answers
         # another.
         async with trio.open_nursery() as nursery:
             for key, request in requests.items():
@@ -177,24 +177,24 @@ async def answer_rounds(
     kinds: Collection[str] = ("complete",),
     first: JSONObject | None = None,
 ) -> JSONObject:
-    """Send a request that the server may answer with questions first, and answer them.
+    """Send a request that the server may answer with input requests first, and answer those.
 
     Args:
-        send: Sends the request with the given params, under a new id each time.
+        send: Sends the request with the given params, with a new id each time.
         params: The params of the caller.
         answerer: Answers the questions.
         kinds: Values of `resultType` that end the rounds.
-        first: The result of the first round, if that was sent already.
+        first: The result of the first round, if it was sent already.
 
     Returns:
         The last result.
 
     Raises:
-        ProtocolError: The server asks in circles, or its result is malformed.
+        ProtocolError: The server asks too often, or its result is malformed.
     """
     result, rounds = first or await send(params), 0
     while True:
-        # Results before 2026-07-28 have no kind: they are complete.
+        # Results before 2026-07-28 have no type: they are complete.
         kind = result.get("resultType", "complete")
         if kind in kinds:
             return result
@@ -204,7 +204,7 @@ async def answer_rounds(
             raise ProtocolError(f"the server asked for input more than {MAX_ROUNDS} times")
         rounds += 1
         with single_failure():
-            # The answers of earlier rounds are not sent again: the state has them.
+            # The answers of earlier rounds are not sent again: the state contains them.
             sent = {**params, **await _answer_round(result, answerer)}
         result = await send(sent)
 
@@ -232,7 +232,7 @@ def read_roots(roots: object, where: str) -> list[JSONObject]:
 
     Raises:
         TypeError: `roots` is not a list, or an element is not a root.
-        ValueError: A root has no `file://` URI, which `client/roots` demands.
+        ValueError: A root has no `file://` URI, which `client/roots` requires.
     """
     if not isinstance(roots, Iterable) or isinstance(roots, str | bytes | Mapping):
         raise TypeError(f"{where} must be a list of roots, got {roots!r}")

@@ -1,7 +1,7 @@
 """Calls of tools: the requests of one call, from the first to the result.
 
-A call is one request, unless the server asks questions (2026-07-28 `basic/patterns/mrtr`), or wants
-other headers (2026-07-28 `streamable-http`, "Custom Headers from Tool Parameters").
+A call is one request, unless the server sends input requests (2026-07-28 `basic/patterns/mrtr`), or
+requires other headers (2026-07-28 `streamable-http`, "Custom Headers from Tool Parameters").
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ class ToolCalls:
     Args:
         session: The connection.
         request: `Client.request`.
-        list_tools: Lists the tools, and notes the headers that each of them wants.
+        list_tools: Lists the tools, and stores the headers that each of them requires.
         checks: Checks the results.
     """
 
@@ -50,7 +50,7 @@ class ToolCalls:
 
         Args:
             params: The params of the request.
-            **options: Those of `Client.request`.
+            **options: Options of `Client.request`.
         """
         if self._is_strict:
             await self._checks.look_up(params["name"])
@@ -58,18 +58,18 @@ class ToolCalls:
         return await self.finish(params, first, **options)
 
     async def finish(self, params: JSONObject, first: JSONObject, **options: Any) -> ToolResult:
-        """Answer the questions in the first result of a call, and read the last result.
+        """Answer the input requests in the first result of a call, and read the last result.
 
-        It waits only for answers to questions, and for a list of tools in the mode `strict`.
+        It waits only for answers to input requests, and in the mode `strict` for a list of tools.
 
         Args:
             params: The params of the request.
             first: Its first result.
-            **options: Those of `Client.request`.
+            **options: Options of `Client.request`.
 
         Raises:
-            TaskStarted: The call goes on as a task.
-            ProtocolError: The result is malformed, or breaks the output schema of the tool.
+            TaskStarted: The call continues as a task.
+            ProtocolError: The result is malformed, or violates the output schema of the tool.
         """
         result = first
         if result.get("resultType", "complete") not in self._kinds:

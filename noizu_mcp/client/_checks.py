@@ -1,13 +1,12 @@
 """Checks of the results of tools against their output schemas (server/tools, "Output Schema").
 
-Theory of operation. A schema is known once its tool is listed. It is compiled with the first result
-that it judges, once for each text. Schemas and results come from the server, so a schema over the
-limits of size, depth and cost, of an unknown dialect, or one that does not compile is left out with
-one log entry; so is a result for which the check would take too long. Neither breaks a listing or a
-call.
+Theory of operation. A schema is known once its tool is listed. It is compiled for the first result,
+once for each text. Schemas and results come from the server, so a schema that exceeds the limits of
+size, depth and cost, has an unknown dialect, or does not compile is skipped with one log entry; so
+is a result whose check would take too long. Neither breaks a listing or a call.
 
-A notice that the tools have changed makes the schemas unknown again. In the mode `strict` the tools
-are listed before a call whose tool is unknown; otherwise such a call goes unchecked.
+A notification that the tools have changed makes the schemas unknown again. In the mode `strict` the
+tools are listed before a call of an unknown tool; otherwise such a call is not checked.
 """
 
 import hashlib
@@ -27,16 +26,16 @@ from ..schema import PeerSchema, choose_engine, describe
 from ..types import Page, ToolDefinition, ToolResult
 from ._session import ClientSession
 
-#: The reaction to a result that breaks the output schema of its tool.
+#: What to do with a result that violates the output schema of its tool.
 Strictness = Literal["strict", "warn", "off"]
 
-#: Tools whose schemas are known at the same time.
+#: Maximum tools whose schemas are stored.
 MAX_TOOLS: Final = 10_000
-#: Schemas that are compiled at the same time, and the bytes of their JSON.
+#: Maximum compiled schemas, and the bytes of their JSON.
 MAX_COMPILED: Final = 1000
 MAX_COMPILED_SIZE: Final = 4 * 1024 * 1024
 
-#: Characters of the reason that the log shows: the server has chosen the schema.
+#: Characters of the reason that the log shows: the server controls the schema.
 SHOWN: Final = 300
 
 _MISSING: Final = "(root): required, but there is no structuredContent"
@@ -47,7 +46,7 @@ class _Output:
 
     Attributes:
         schema: The schema.
-        compiled: The schema, ready to judge; None if it cannot be used; UNSET before its first use.
+        compiled: The compiled schema; None if it cannot be used; UNSET before its first use.
     """
 
     __slots__ = ("compiled", "schema")
@@ -63,11 +62,11 @@ class OutputChecks:
     Args:
         strictness: The mode; see `connect`.
         session: The connection; 2025-03-26 has no output schemas.
-        list_tools: Lists the tools, whose schemas come back by `learn`.
+        list_tools: Lists the tools; their schemas are passed to `learn`.
         engine: The schema engine; see `connect`.
 
     Raises:
-        ValueError: There is no such mode or engine, or the native engine was named, and cannot be
+        ValueError: The mode or engine is unknown, or the native engine was requested and cannot be
             loaded.
     """
 
@@ -86,20 +85,20 @@ class OutputChecks:
         self._list_tools = list_tools
         # None for a tool without an output schema.
         self._outputs: dict[str, _Output | None] = {}
-        # By a digest of the schema, for tools that share one and lists that are read again; with
-        # the bytes of its JSON.
+        # By a digest of the schema, since tools may share one and lists are read again; with the
+        # bytes of its JSON.
         self._compiled: dict[bytes, tuple[PeerSchema | None, int]] = {}
         self._size = 0
         self._looking = trio.Lock()
-        # Hashes, since the server chooses the names.
+        # Hashes, since the server controls the names.
         self._warned: set[int] = set()
 
     def learn(self, page: Page[ToolDefinition], *, first: bool) -> None:
-        """Note the output schemas of a page of tools.
+        """Store the output schemas of a page of tools.
 
         Args:
             page: The page.
-            first: Whether it is the first page: schemas of the list before are forgotten.
+            first: True for the first page: schemas of the previous list are dropped.
         """
         if self._strictness == "off" or self._session.peer.revision.structured == "none":
             return
@@ -111,7 +110,7 @@ class OutputChecks:
                 self._outputs[tool.name] = None if schema is None else _Output(schema)
 
     def forget(self) -> None:
-        """Forget the schemas: the tools have changed."""
+        """Drop the schemas: the tools have changed."""
         self._outputs.clear()
 
     @property
@@ -123,11 +122,11 @@ class OutputChecks:
         """List the tools if the tool is unknown; in the mode `strict`, before each call."""
         if name in self._outputs:
             return
-        # One listing for all calls that wait for it.
+        # One listing for all waiting calls.
         async with self._looking:
             if name not in self._outputs:
                 await self._list_tools()
-                # A tool that is not listed has no schema. It is not looked up again.
+                # A tool that is not listed has no schema, and is not looked up again.
                 self._outputs.setdefault(name, None)
 
     def concern(self, name: str) -> bool:
@@ -141,16 +140,16 @@ class OutputChecks:
             The result, with its violations.
 
         Raises:
-            ProtocolError: It breaks the schema, in the mode `strict`.
+            ProtocolError: It violates the schema, in the mode `strict`.
         """
-        # Only the results of a tool that did its work must fit (server/tools, "Output Schema").
+        # Only successful results must match (server/tools, "Output Schema").
         lines = [] if result.is_error else self._find_violations(name, result)
         if not lines:
             return result
         text = f"the result of the tool {name[:SHOWN]!r} breaks its output schema:"
         if self._strictness == "strict":
-            # The schema may have changed without a notification. If the server refuses to list,
-            # the schema that is known decides.
+            # The schema may have changed without a notification. If the server refuses to list, the
+            # known schema is used.
             with suppress(*PEER_FAILURES):
                 await self._list_tools()
                 lines = self._find_violations(name, result)

@@ -54,13 +54,13 @@ from ._views import LiveList, watch_server
 
 
 class Client:
-    """A connection to one server; `connect` makes it.
+    """A connection to one server; made by `connect`.
 
     Attributes:
         server_info: The name and version of the server.
         capabilities: The capabilities of the server.
-        instructions: Its instructions for use by a model, or None.
-        timeout: Seconds that a request may take by default.
+        instructions: Its instructions for a model, or None.
+        timeout: The default timeout of a request in seconds.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Client:
         session.observers.append(self._note)
 
     def _note(self, notice: Notification) -> None:
-        """Drop and forget what a notice of the server makes stale."""
+        """Drop what a notification of the server makes stale."""
         self._cache.note(notice)
         if notice.method == CHANGES["tools"][0]:
             self._checks.forget()
@@ -107,22 +107,22 @@ class Client:
         progress: Callable[[Progress], object] | None = None,
         extensions: Sequence[str] = (),
     ) -> JSONObject:
-        """Send any request. The answer is neither checked nor kept.
+        """Send any request. The answer is neither checked nor cached.
 
         Args:
             method: The method.
             params: Its params; `_meta` of the revision is added.
-            timeout: Seconds; the client's own by default. Progress starts it again.
-            progress: Called with each progress notice.
-            extensions: Ids of extensions that this request alone declares (2026-07-28).
+            timeout: Seconds; the client's timeout by default. Progress restarts it.
+            progress: Called with each progress notification.
+            extensions: Ids of extensions that only this request declares (2026-07-28).
 
         Returns:
             The decoded result.
 
         Raises:
             McpError: The server answered with an error.
-            RequestTimeout: The server did not answer in time; the request has been cancelled.
-            ConnectionClosed: The connection ended first, or the session did and was not renewed.
+            RequestTimeout: The server did not answer in time. The request has been cancelled.
+            ConnectionClosed: The connection ended first, or the session ended and was not renewed.
         """
         session = self._session
         result = await session.call(
@@ -146,7 +146,7 @@ class Client:
         timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> JSONObject:
-        """Send a request in the present session, for a task that waits for an event of its own."""
+        """Send a request in the current session, for a task that waits for its own event."""
         result = await self._session.exchange(
             method,
             params,
@@ -169,15 +169,15 @@ class Client:
         """List the tools of the server.
 
         Args:
-            page: Read one page: the first one if it is empty, else the one behind a page with this
-                `next_cursor`. None: read all pages.
+            page: The page to read: the first one if empty, else the page after the one with this
+                `next_cursor`. None to read all pages.
 
         Returns:
             All tools, in a list; or a `Page` of them.
 
         Raises:
-            McpError: The server has no such page (-32602).
-            ProtocolError: A cursor came twice, a definition is malformed, or a limit is exceeded.
+            McpError: The page is unknown (-32602).
+            ProtocolError: A cursor was repeated, a definition is malformed, or a limit is exceeded.
         """
         return await self._list(TOOLS, page)
 
@@ -236,20 +236,20 @@ class Client:
         return LiveList(kind, read, partial(watch_server, self._session, kind, is_told=is_told))
 
     async def read_resource(self, uri: str, *, timeout: float | None = None) -> ReadResult:
-        """Read a resource; its contents are kept for as long as the server allows (2026-07-28).
+        """Read a resource. Its contents are cached as long as the server allows (2026-07-28).
 
         Args:
             uri: Its URI.
-            timeout: Seconds; the client's own by default.
+            timeout: Seconds; the client's timeout by default.
 
         Raises:
-            McpError: The server has no such resource (-32602 on 2026-07-28, -32002 before).
+            McpError: The resource is unknown (-32602 on 2026-07-28, -32002 before).
         """
 
         async def send_round(params: JSONObject) -> JSONObject:
             if params.keys() != {"uri"}:
-                # A result that depends on our answers must not be kept (2026-07-28
-                # `server/utilities/caching`): this drops it before it comes.
+                # A result that depends on answers must not be cached (2026-07-28
+                # `server/utilities/caching`): this drops it before it arrives.
                 self._cache.drop(READ, lambda kept: kept == uri)
             return await self.request(READ, params, timeout=timeout)
 
@@ -258,29 +258,29 @@ class Client:
         return await self._cache.answer(CacheKey(READ, uri), send, ReadResult.from_wire)
 
     async def list_skills(self) -> list[SkillDefinition]:
-        """List the skills of the server (2026-07-28); reads all pages, but none of the files.
+        """List the skills of the server (2026-07-28). Reads all pages, but no files.
 
         Returns:
-            Their entries; none if the server does not declare the extension.
+            Their entries; empty if the server does not declare the extension.
 
         Raises:
-            ProtocolError: A cursor came twice, or an entry is malformed.
+            ProtocolError: A cursor was repeated, or an entry is malformed.
         """
         if not self.capabilities.has(f"extensions.{SKILLS}"):
             return []
         return await self._lists.all(SKILL_LIST)
 
     async def get_skill(self, uri: str) -> SkillDefinition:
-        """Get the present entry of a skill, whether the server lists it or not.
+        """Get the current entry of a skill, even if the server does not list it.
 
         Args:
             uri: The URI of its `SKILL.md`.
 
         Raises:
-            McpError: The server has no such skill (-32602).
+            McpError: The skill is unknown (-32602).
             ProtocolError: The server does not declare the extension, or the entry is malformed.
         """
-        from ._skills import read_entry  # loaded with the first skill
+        from ._skills import read_entry  # loaded on first use
 
         if not self.capabilities.has(f"extensions.{SKILLS}"):
             raise ProtocolError("the server has no skills: it does not declare the extension")
@@ -291,39 +291,39 @@ class Client:
     ) -> ResourceContents:
         """Read a file of a skill, and verify it against the entry.
 
-        The file is instructions from the server to a model: show its origin, and ask the user
-        before anything in it runs (SEP-2640, "Security Considerations").
+        The file contains instructions from the server to a model: show its origin, and ask the user
+        before anything in it is run (SEP-2640, "Security Considerations").
 
         Args:
             skill: Its entry, of this server.
             path: The path of the file in the folder of the skill.
-            timeout: Seconds; the client's own by default.
+            timeout: Seconds; the client's timeout by default.
 
         Returns:
             The contents.
 
         Raises:
-            SkillError: The entry is invalid, or the file is not listed in it, or its size, digest
-                or frontmatter differs from the entry.
-            McpError: The server no longer has the file (-32602).
+            SkillError: The entry is not valid, or does not list the file, or the size, digest or
+                frontmatter of the file differs from the entry.
+            McpError: The server does not have the file (-32602).
         """
         from ._skills import locate_file, verify_file
 
         uri = locate_file(skill, path)
-        # Always sent: an answer that was kept may be older than the entry.
+        # Always sent: a cached answer may be older than the entry.
         send = partial(self.request, "resources/read", timeout=timeout)
         result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
         return verify_file(skill, uri, ReadResult.from_wire(result))
 
     async def subscribe(self, uri: str) -> None:
-        """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
+        """Subscribe to updates of a resource, up to 2025-11-25. On 2026-07-28 use `listen`."""
         await self.request("resources/subscribe", {"uri": uri})
         self._session.watched[uri] = None
 
     async def unsubscribe(self, uri: str) -> None:
-        """End a subscription; up to 2025-11-25."""
+        """End a subscription, up to 2025-11-25."""
         try:
-            # Forgotten even if the server refuses: a renewed session must not subscribe again.
+            # Removed even if the server refuses: a renewed session must not subscribe again.
             await self.request("resources/unsubscribe", {"uri": uri})
         finally:
             self._session.watched.pop(uri, None)
@@ -340,10 +340,10 @@ class Client:
         Args:
             name: Its name.
             arguments: Its arguments, texts.
-            timeout: Seconds; the client's own by default.
+            timeout: Seconds; the client's timeout by default.
 
         Raises:
-            McpError: The server has no such prompt, or an argument is missing (-32602).
+            McpError: The prompt is unknown, or an argument is missing (-32602).
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "prompts/get", timeout=timeout)
@@ -366,7 +366,7 @@ class Client:
             context: Values of other arguments, by name (2025-06-18 and later).
 
         Raises:
-            McpError: There is no such prompt, template or argument (-32602).
+            McpError: The prompt, template or argument is unknown (-32602).
         """
         params: JSONObject = {
             "ref": dict(ref) if isinstance(ref, Mapping) else ref.to_wire(),
@@ -377,7 +377,7 @@ class Client:
         return Completion.from_wire(await self.request("completion/complete", params))
 
     async def set_roots(self, roots: Sequence[Root | str | Mapping[str, object]]) -> None:
-        """Change the roots of the client, and tell a server of up to 2025-11-25 about it.
+        """Change the roots of the client, and notify a server of up to 2025-11-25.
 
         Args:
             roots: Roots, `file://` URIs, or mappings in wire form.
@@ -394,7 +394,7 @@ class Client:
                 "set_roots changes the roots of connect(roots=…); a handler that lists them sends "
                 'client.notify("notifications/roots/list_changed")'
             )
-        # Set before the notification: the server may ask for the list at once.
+        # Set before the notification: the server may request the list at once.
         answerer.roots = listed
         if not self._session.peer.revision.stateless:
             await self.notify("notifications/roots/list_changed")
@@ -412,18 +412,18 @@ class Client:
         Args:
             name: Its name.
             arguments: Its arguments.
-            timeout: Seconds; the client's own by default. Progress starts it again.
+            timeout: Seconds; the client's timeout by default. Progress restarts it.
             progress: Called with each `Progress`.
 
         Returns:
             The result. A tool that fails returns a result with `is_error`; nothing is raised.
 
         Raises:
-            McpError: The server has no such tool, or answered with a protocol error.
-            TaskStarted: The call goes on as a task; only if `connect` was given the tasks extension
-                among the `capabilities`.
-            RequestTimeout: The server did not answer in time; the request has been cancelled.
-            ProtocolError: The result breaks the output schema of the tool, with
+            McpError: The tool is unknown, or the server answered with a protocol error.
+            TaskStarted: The call continues as a task; only if `connect` was given the tasks
+                extension among the `capabilities`.
+            RequestTimeout: The server did not answer in time. The request has been cancelled.
+            ProtocolError: The result violates the output schema of the tool, with
                 `connect(strictness="strict")`; the text has a line for each violation.
             ConnectionClosed: The connection ended first.
         """
@@ -436,23 +436,23 @@ class Client:
         await self.request("server/discover" if stateless else "ping")
 
     async def set_log_level(self, level: LogLevel) -> None:
-        """Ask for log messages of a level and above; sent with each request on 2026-07-28."""
+        """Request log messages of a level and above; on 2026-07-28 sent with each request."""
         peer = self._session.peer
         if not peer.revision.stateless:
             await self.request("logging/setLevel", {"level": level})
         peer.log_level = level
 
     async def aclose(self) -> None:
-        """End the connection; any task may call it, and more than once.
+        """End the connection. Any task may call it, and more than once.
 
-        Requests of all tasks raise `ConnectionClosed`, those that run and those that come. The
-        block of `connect` goes on until it is left; only then does it end a child process that has
-        not ended by itself.
+        Running and later requests raise `ConnectionClosed` in all tasks. The block of `connect`
+        continues until it is left; only then does it end a child process that has not ended by
+        itself.
         """
         await self._session.leave()
 
     async def wait_closed(self) -> None:
-        """Wait until the connection has ended: by `aclose`, by the server, or with the block."""
+        """Wait until the connection has ended: by `aclose`, by the server, or with its block."""
         await self._session.wait_ended()
 
     @asynccontextmanager
@@ -466,16 +466,16 @@ class Client:
     ) -> AsyncIterator[Mapping[str, object]]:
         """Receive notifications of changes while the block runs (`subscriptions/listen`).
 
-        The notifications go to the handler. A request that the server ends, or whose stream breaks,
-        is sent again; then the client makes up a notification of each kind, since changes in
-        between were told to nobody. Servers of earlier revisions send list changes unasked: for
-        them nothing is sent, and the capabilities of the server tell which ones it sends.
+        The notifications are passed to the handler. If the server ends the request, or its stream
+        breaks, it is sent again; the client then generates a notification of each kind, since
+        changes in between were lost. Servers of earlier revisions send list changes without a
+        request: nothing is sent to them, and their capabilities say which changes they send.
 
         Args:
-            tools: Changes of the list of tools.
-            prompts: Changes of the list of prompts.
-            resources: Changes of the list of resources.
-            uris: URIs of resources whose updates are wanted.
+            tools: True for changes of the list of tools.
+            prompts: True for changes of the list of prompts.
+            resources: True for changes of the list of resources.
+            uris: URIs of resources to watch for updates.
 
         Yields:
             The kinds of notification that the server agreed to send.
@@ -489,7 +489,7 @@ class Client:
         kinds = [kind for kind, is_wanted in lists if is_wanted]
         session = self._session
         if not session.peer.revision.stateless:
-            # Nothing to send: `listChanged` says that the server notifies unasked.
+            # Nothing to send: `listChanged` says that the server sends notifications by itself.
             has = self.capabilities.has
             yield {CHANGES[kind][1]: True for kind in kinds if has(f"{kind}.listChanged")}
             return

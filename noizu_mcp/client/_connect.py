@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from ..auth.client import AuthStrategy, RequestAuth
     from ..server import Server
 
-#: Seconds that a request may take by default.
+#: The default timeout of a request in seconds.
 TIMEOUT: Final = 60.0
 #: Seconds to wait for the answer to the first `server/discover`: old servers may ignore it.
 PROBE_TIMEOUT: Final = 5.0
-#: Seconds at the end of the block to cancel running requests at the server.
+#: Seconds at the end of the block for cancelling running requests at the server.
 LEAVE_TIMEOUT: Final = 2.0
 
 _ELSEWHERE: Final = (
@@ -63,65 +63,64 @@ async def connect(
     schema_engine: EngineName | None = None,
     cache: bool = True,
 ) -> AsyncIterator[Client]:
-    """Connect to a server for as long as the block runs.
+    """Connect to a server while the block runs.
 
     Args:
         target: A `Server` class or instance, or a text that names one as on the command line,
-            `"app.py"`, `"app.py:Docs"` or `"package.app:Docs"`: served in memory, through bytes. A
-            `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
-            in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
-            entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
-            `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may be a `Path`, too.
-            An async context manager for trio that yields one of these is entered before the
-            connection, on its loop, and left after it.
-        handler: Answers questions of the server and takes its notifications.
-        auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
-        version: The one protocol revision to use; None: the newest that both sides speak.
-        timeout: Seconds that a request may take by default, those of the negotiation included.
+            `"app.py"`, `"app.py:Docs"` or `"package.app:Docs"`: served in memory, with messages as
+            bytes. A `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of
+            one server as in a host's configuration file, `{"command": …}` or `{"url": …}`, a
+            mapping with one such entry under `mcpServers`, or the path of such a file:
+            `"mcp.json"`, or `"mcp.json#name"` if it has several. Or a `MessageStream`. A text may
+            be a `Path`, too. An async context manager for trio that yields one of these is entered
+            before the connection, on its loop, and exited after it.
+        handler: Answers requests of the server and handles its notifications.
+        auth: Obtains the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
+        version: The protocol revision to use; None for the newest that both sides support.
+        timeout: The default timeout of a request in seconds, also used in the negotiation.
         probe_timeout: Seconds to wait for the answer to the first `server/discover`.
-        roots: Where the server may work: roots, `file://` URIs, or mappings in wire
+        roots: The folders in which the server may work: roots, `file://` URIs, or mappings in wire
             form, `{"uri": "file:///…"}`; `set_roots` changes them.
         client_info: The name and version that the client sends.
-        capabilities: Capabilities to advertise besides those that the handler implements.
+        capabilities: Capabilities to advertise in addition to those of the handler.
         tap: Called with every message, as bytes, in both directions.
-        principal: The value of `ctx.auth` for a server in memory; None: no authentication.
-        limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` takes
-            results of up to 64 MiB. By default they are those of `Limits()`, with up to 500,000
-            values in a message. Those of a `MessageStream` are its own.
-        replay: True to let a server in memory run each handler again for each answer of
-            2026-07-28, as another process would: it finds side effects without `ctx.step`.
+        principal: The value of `ctx.auth` for a server in memory; None for no authentication.
+        limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` allows
+            results of up to 64 MiB. By default those of `Limits()`, with up to 500,000 values in a
+            message. A `MessageStream` has its own limits.
+        replay: True to let a server in memory run each handler again for each answer of 2026-07-28,
+            as another process would: it finds side effects without `ctx.step`.
         telemetry: Listeners, called with each `Event` of the connection; see
             `noizu_mcp.telemetry`.
-        strictness: The reaction to a result that breaks the output schema of its tool: `warn` logs
-            it, once for each tool, and lists `result.violations`; `strict` raises `ProtocolError`;
-            `off` checks nothing.
-        schema_engine: The engine of this check, `native` or `python`; None: the one that
-            `NOIZU_MCP_SCHEMA_ENGINE` names, else the native one where it can be loaded.
-        cache: False to keep no answers (2026-07-28), and to ignore which servers answered a probe
-            with a handshake before.
+        strictness: What to do with a result that violates the output schema of its tool: `warn`
+            logs it, once for each tool, and lists `result.violations`; `strict` raises
+            `ProtocolError`; `off` checks nothing.
+        schema_engine: The engine of this check, `native` or `python`; None for the one named by
+            `NOIZU_MCP_SCHEMA_ENGINE`, or else the native one if it can be loaded.
+        cache: False to disable the cache of answers (2026-07-28), and of servers that answered a
+            probe with a handshake.
 
     Yields:
         The client, after the negotiation of the revision.
 
     Raises:
-        RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
+        RuntimeError: The caller is not a trio task; `noizu_mcp.aio.connect` is for asyncio.
         TransportError: The server could not be reached, its code could not be imported, or the
-            target names none.
-        ProtocolError: There is no revision that both sides speak.
-        AuthError: The server refused the credentials, or none could be got.
+            target names no server.
+        ProtocolError: The client and the server have no revision in common.
+        AuthError: The server refused the credentials, or none could be obtained.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
-            server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
+            server; `auth` is not a strategy, or the target has no URL; `limits` is not `Limits`; or
             a listener cannot be called with an event.
-        ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has
-            no `file://` URI; or there is no such `strictness` or `schema_engine`, or that cannot be
-            loaded.
+        ValueError: The URL is not valid, or not one to which `auth` sends credentials; a root has
+            no `file://` URI; or `strictness` or `schema_engine` is unknown, or cannot be loaded.
     """
     check_on_trio("connect", _ELSEWHERE)
     own = _OwnSide(
         handler, client_info, capabilities, roots=roots, limits=limits, telemetry=telemetry
     )
-    # A server in memory that crashes closes its stream, too: its own failure says more.
+    # If a server in memory crashes, its stream closes too: its own exception says more.
     with single_failure(ConnectionClosed):
         async with (
             _enter_target(target) as opened,
@@ -149,8 +148,8 @@ async def connect(
                     stack.enter_context(session.opened(client))
                     yield client
                 finally:
-                    # A deadline although shielded: a server that takes nothing must not hold the
-                    # block.
+                    # A deadline even though shielded: a server that does not read must not block
+                    # the end.
                     with trio.move_on_after(LEAVE_TIMEOUT, shield=True):
                         await session.leave()
             finally:
@@ -159,8 +158,8 @@ async def connect(
 
 @asynccontextmanager
 async def _enter_target(target: Target) -> AsyncIterator[Opened]:
-    """Read a target; a context manager around one stays entered while the block runs."""
-    # A server may define these methods for a purpose of its own.
+    """Read a target; if it is a context manager, it stays entered while the block runs."""
+    # A server may define these methods for its own purposes.
     if isinstance(target, AbstractAsyncContextManager) and not _is_server(target):
         async with target as inner:
             yield read_target(inner)
@@ -169,7 +168,7 @@ async def _enter_target(target: Target) -> AsyncIterator[Opened]:
 
 
 def _is_server(target: object) -> "TypeGuard[Server]":
-    from ..server import Server  # a client of another process loads no code of servers
+    from ..server import Server  # a client of another process loads no server code
 
     return isinstance(target, Server)
 
@@ -181,7 +180,7 @@ class _OwnSide:
         handler: See `connect`, as for the other arguments.
         info: The name and version of the client.
         capabilities: Capabilities in addition to those of the handler.
-        roots: Where the server may work.
+        roots: The folders in which the server may work.
         limits: The limits of the connection.
         telemetry: Listeners.
     """
@@ -230,7 +229,7 @@ def _read_roots(
         return None
     listed = read_roots(roots, "roots")
     if overrides(handler, "list_roots"):
-        # Neither could win without a surprise: `set_roots` would change one and not the other.
+        # With both, `set_roots` would change one and not the other.
         raise TypeError("give roots= or a handler that overrides list_roots, not both")
     return listed
 
@@ -250,12 +249,12 @@ def _read_listeners(
 
 
 async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
-    """Open a nursery in a task of another one; see `_keep_background`."""
+    """Open a nursery in a task of another nursery; see `_keep_background`."""
     opened: list[trio.Nursery] = []
     ready = trio.Event()
     nursery.start_soon(_keep_background, opened, ready)
-    # Not `nursery.start`: where the caller is cancelled already, it waits for the end of the task,
-    # which is shielded, and never comes. The task sets the event at once.
+    # Not `nursery.start`: if the caller is cancelled already, it waits for the end of the task,
+    # which is shielded and never ends. The task sets the event at once.
     with trio.CancelScope(shield=True):
         await ready.wait()
     return opened[0]
@@ -264,19 +263,19 @@ async def _open_background(nursery: trio.Nursery) -> trio.Nursery:
 async def _keep_background(opened: list[trio.Nursery], ready: trio.Event) -> None:
     """Run the session and its stream; only `connect` cancels them.
 
-    A timeout around the block, or a failure in it, must not end them before the server has been
-    told that its answers are no longer awaited.
+    A timeout around the block, or a failure in it, must not end them before the server is told that
+    its answers are not needed.
     """
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
             opened.append(nursery)
             ready.set()
-            # `connect` cancels the nursery, whose own scope lies inside of the shield.
+            # `connect` cancels the nursery, whose scope is inside the shield.
             await trio.sleep_forever()
 
 
 class _Given(NamedTuple):
-    """Arguments of `connect` that say how a target is reached; see there."""
+    """The arguments of `connect` for opening a target."""
 
     principal: Principal | None
     limits: Limits

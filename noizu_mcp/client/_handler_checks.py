@@ -11,7 +11,7 @@ from .._nearest import nearest
 from .._util import got, snake_case
 from ..components import ComponentKind, Declaration, is_method, read_flag
 
-#: The words that stand for a method, in the specification and in other packages.
+#: The words for a method, in the specification and in other packages.
 _WORDS: Final = {
     "elicitation": "handle_elicitation",
     "elicit": "handle_elicitation",
@@ -24,7 +24,7 @@ _WORDS: Final = {
     "root": "list_roots",
     "list_roots": "list_roots",
 }
-#: Misspelt forms of these words are recognized, too. Shorter words are too near to other words.
+#: Misspelt forms of these words are recognized, too. Shorter words are too similar to others.
 _LONG_WORDS: Final = ("elicitation", "sampling", "notification")
 _SUFFIX: Final = re.compile(r"_(callback|handler|hook|requests?)$")
 
@@ -39,7 +39,7 @@ def check_handler(
     """Read the options of the class of a handler, and check the class.
 
     Args:
-        cls: The class; gets the options that stand as keywords in its class statement.
+        cls: The class; its options from the class statement are set.
         base: `ClientHandler`.
         wanted: The methods that a handler may override, and their parameters.
         keywords: The keywords of the class statement.
@@ -90,10 +90,10 @@ def _check_method(
 def _misspelt(
     cls: type, methods: Mapping[str, object], wanted: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[str, str]]:
-    """Find methods that are never called because their names are misspelt.
+    """Yield methods that are never called because their names are misspelt.
 
     A handler may have methods of its own, which may help a method that the client calls. So only
-    names of methods that the class does not override are suggested.
+    methods that the class does not override are suggested.
     """
     for name, value in vars(cls).items():
         own = not name.startswith("_") and name not in methods and is_method(value)
@@ -103,7 +103,7 @@ def _misspelt(
 
 
 def _meant(name: str, value: object, wanted: Mapping[str, Sequence[str]]) -> str | None:
-    """Find the method that was probably meant: `on_elicit` is `handle_elicitation`."""
+    """Return the method that was probably meant: `on_elicit` is `handle_elicitation`."""
     name = snake_case(name)
     if name in wanted:  # handleSampling
         return name
@@ -116,7 +116,7 @@ def _meant(name: str, value: object, wanted: Mapping[str, Sequence[str]]) -> str
         return "list_roots" if _WORDS.get(rest) == "list_roots" else None
     if changes:  # sampling_callback
         return _method_of(whole)
-    # A bare word may be the name of another method. It is a mistake only with the same parameters.
+    # A bare word may be another method. It is an error only with the same parameters.
     meant = _WORDS.get(whole)
     if meant is None or not isinstance(value, FunctionType):
         return None

@@ -37,22 +37,22 @@ HANDLER_METHODS: Final = {
 }
 #: The handlers of the open connections.
 OPEN: Final[set["BoundHandler"]] = set()
-#: The handler whose method runs, bound to the client whose server asks.
+#: The handler whose method is running, bound to the client of the asking server.
 RUNNING: Final[ContextVar["BoundHandler"]] = ContextVar("noizu_mcp.handler")
 
 
 class ClientHandler:
-    """Answers questions of a server and takes its notifications; meant to be subclassed.
+    """Answers requests of a server and handles its notifications; meant to be subclassed.
 
     Overriding a method advertises its capability.
 
     Its methods answer live requests (up to 2025-11-25) and the input requests of 2026-07-28.
-    Each question runs in a task of its own, so a slow person delays nothing else; when the server
-    no longer wants an answer, the task is cancelled. A method may be `async def`, or `def`: then it
-    runs in a thread, which cannot be cancelled, and an unwanted result is dropped.
-    `handle_sampling = None` advertises nothing, whatever a base class does.
+    Each request runs in its own task, so a slow person delays nothing else; when the server no
+    longer needs an answer, the task is cancelled. A method may be `async def`, or `def`: then it
+    runs in a thread, which cannot be cancelled, and its result is dropped. `handle_sampling = None`
+    disables a method of a base class.
 
-    The class is checked when it is made: a method with a wrong name or wrong parameters is a
+    The class is checked when it is defined: a method with a wrong name or wrong parameters is a
     `DefinitionError`.
 
     Attributes:
@@ -60,7 +60,7 @@ class ClientHandler:
         sampling_tools: True if `handle_sampling` can offer tools to its model.
 
     Raises:
-        DefinitionError: Something in the class is wrong; it lists all problems.
+        DefinitionError: The class has errors; it lists all of them.
     """
 
     elicitation_modes: ClassVar[Sequence[str]] = ("form", "url")
@@ -68,16 +68,16 @@ class ClientHandler:
 
     @property
     def client(self) -> "Client":
-        """The client that this handler answers for, from the beginning of its connection.
+        """The client of this handler, from the start of its connection.
 
-        One handler may answer for several connections. In its methods this is the client whose
-        server asks. Elsewhere it is the client of the only open connection. Under
-        `aio.connect` it is the client for asyncio; under `SyncClient`, the `SyncClient` in plain
-        methods, and a client on trio in coroutine functions.
+        One handler may serve several connections. In its methods this is the client whose server
+        asks. Elsewhere it is the client of the only open connection. Under `aio.connect` it is the
+        client for asyncio; under `SyncClient`, the `SyncClient` in plain methods, and a client on
+        trio in coroutine functions.
 
         Raises:
             RuntimeError: There is no open connection; or there are several, and no method of the
-                handler runs.
+                handler is running.
         """
         running = RUNNING.get(None)
         if running is not None and running.owner is self:
@@ -93,8 +93,8 @@ class ClientHandler:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
-        # No metaclass: a handler may well be an `ABC`, or a widget with a metaclass of its own.
-        # Loaded here: it needs the code that reads class statements.
+        # No metaclass: a handler may be an `ABC`, or a widget with another metaclass. Loaded here:
+        # it needs the code that reads class statements.
         from ._handler_checks import check_handler
 
         check_handler(cls, ClientHandler, HANDLER_METHODS, keywords, statement_frame())
@@ -107,7 +107,7 @@ class ClientHandler:
 
         Returns:
             `Accept` with a mapping or an instance with the fields of the form, `Decline`, or
-            `Cancel`; or a mapping in the form of the wire, `{"action": "accept", "content": {…}}`.
+            `Cancel`; or a mapping in wire format, `{"action": "accept", "content": {…}}`.
         """
         raise _unknown("elicitation/create")
 
@@ -118,39 +118,38 @@ class ClientHandler:
             params: `messages`, `maxTokens` and further members of the request.
 
         Returns:
-            A `SamplingResult`; or a mapping in the form of the wire, with `role`, `content` and
-            `model`.
+            A `SamplingResult`; or a mapping in wire format, with `role`, `content` and `model`.
 
         Raises:
-            McpError: To refuse; -1 means that the user rejected it.
+            McpError: To refuse; -1 means that the user rejected the request.
         """
         raise _unknown("sampling/createMessage")
 
     def list_roots(self) -> Awaitable[Roots] | Roots:
-        """List where the server may work.
+        """List the folders in which the server may work.
 
         Returns:
-            Roots, `file://` URIs, and mappings in the form of the wire, `{"uri": "file:///…"}`; or
-            all of them in one mapping, `{"roots": […]}`.
+            Roots, `file://` URIs, and mappings in wire format, `{"uri": "file:///…"}`; or all of
+            them in one mapping, `{"roots": […]}`.
         """
         raise _unknown("roots/list")
 
     def handle_notification(self, method: str, params: Mapping[str, Any]) -> Any:
-        """Take a notification: log messages, list changes, updated resources.
+        """Handle a notification: a log message, a list change, an updated resource.
 
-        Notifications come one at a time, in order. Progress goes to the call that asked for it.
-        After a session was renewed, one notification for each list and each watched resource is
-        made up by the client, since changes in between were told to nobody.
+        Notifications come one at a time, in order. Progress is passed to the call that asked for
+        it. After a session was renewed, the client generates one notification for each list and
+        each watched resource, since changes in between were lost.
 
         Args:
             method: `notifications/message`, `notifications/tools/list_changed`, …
-            params: As sent; empty when there are none.
+            params: As sent; empty if missing.
         """
         return _Done()
 
 
 class _Done:
-    """An awaitable for overrides that await the method of the base, and for those that do not."""
+    """An awaitable, for overrides that await the base method and for those that do not."""
 
     def __await__(self) -> Iterator[Any]:
         return iter(())
@@ -161,7 +160,7 @@ def _unknown(method: str) -> McpError:
 
 
 def overrides(handler: ClientHandler, name: str) -> bool:
-    """Tell whether a handler overrides a method; None in its place does not.
+    """Tell whether a handler overrides a method; None disables it.
 
     Args:
         handler: The handler; attributes of the instance count.
@@ -172,11 +171,11 @@ def overrides(handler: ClientHandler, name: str) -> bool:
 
 
 def abilities(handler: ClientHandler, *, roots: bool) -> JSONObject:
-    """List the capabilities of a handler, in the wire form of 2026-07-28.
+    """Return the capabilities of a handler, in the wire form of 2026-07-28.
 
     Args:
         handler: The handler.
-        roots: The client has roots, whatever the handler does.
+        roots: True if the client has roots, whatever the handler does.
     """
     found: JSONObject = {}
     if roots or overrides(handler, "list_roots"):
@@ -204,7 +203,7 @@ def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> JSON
 
 
 async def run_on_trio(work: Callable[[], Awaitable[Returned]]) -> Returned:
-    """Run code of a handler on the trio loop of its connection, whatever the loop of its program.
+    """Run code of a handler on the trio loop of its connection.
 
     Args:
         work: The coroutine function.
@@ -219,15 +218,15 @@ async def run_on_trio(work: Callable[[], Awaitable[Returned]]) -> Returned:
 
 
 class ForwardingHandler(ClientHandler):
-    """Passes questions on to a handler of a program that does not run on trio.
+    """Passes requests on to a handler of a program that does not run on trio.
 
     Args:
         handler: The handler of the program.
-        present: Makes the client that the program sees from the client on trio; called when the
-            connection begins. The function that it returns is called wherever `handler.client` is
-            asked for.
-        adapt: Makes a method that this loop can call from a method of the handler.
-        run_trio: Runs a coroutine function of trio for the loop of the program.
+        present: Makes the client for the program from the client on trio; called when the
+            connection begins. The function that it returns is called whenever `handler.client` is
+            used.
+        adapt: Converts a method of the handler to one that this loop can call.
+        run_trio: Runs a coroutine function of trio from the program's loop.
     """
 
     def __init__(
@@ -247,14 +246,14 @@ class ForwardingHandler(ClientHandler):
 
 
 class BoundHandler:
-    """A handler and one client that it answers for.
+    """A handler, bound to one client.
 
     Args:
         handler: The handler.
 
     Attributes:
-        owner: The handler as the program has it.
-        run_trio: Runs a coroutine function of trio for the loop of the program.
+        owner: The handler of the program.
+        run_trio: Runs a coroutine function of trio from the program's loop.
     """
 
     run_trio: RunTrio
@@ -266,13 +265,13 @@ class BoundHandler:
 
     @property
     def client(self) -> "Client":
-        """The client, as the program has it; only while it is `connected`."""
+        """The client that the program sees; only while it is `connected`."""
         client: Client = self._client()
         return client
 
     @contextmanager
     def connected(self, client: "Client") -> Iterator[None]:
-        """Give the handler its client for as long as the block runs."""
+        """Set the client of the handler while the block runs."""
         handler = self._handler
         self._client = lambda: client
         if isinstance(handler, ForwardingHandler):
@@ -290,15 +289,15 @@ class BoundHandler:
         return overrides(self._handler, name)
 
     async def call(self, name: str, *args: Any, limiter: trio.CapacityLimiter) -> Any:
-        """Call a method of the handler where it belongs: async ones here, others in a thread.
+        """Call a method of the handler: async ones in this task, others in a thread.
 
         Args:
             name: The method.
             args: Its arguments.
-            limiter: Bounds the threads.
+            limiter: Limits the threads.
 
         Raises:
-            BaseException: Whatever the method raises.
+            BaseException: Raised by the method.
         """
         method = getattr(self._handler, name)
         # Threads and tasks that the method starts see it, too.
@@ -307,7 +306,7 @@ class BoundHandler:
             if inspect.iscoroutinefunction(method):
                 return await run_user_code(method(*args))
             work = partial(_in_thread, method, args)
-            # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it
+            # A thread cannot be stopped: an abandoned one continues, and keeps its token until it
             # ends.
             (result,) = await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
             # A decorator may hide that a method is async.
@@ -318,7 +317,7 @@ class BoundHandler:
 
 def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
     try:
-        return (method(*args),)  # in a tuple: trio lets no coroutine out of a thread
+        return (method(*args),)  # in a tuple: trio lets no coroutine leave a thread
     except (KeyboardInterrupt, GeneratorExit) as error:
-        # Python never raises these in a worker thread by itself, so the handler did.
+        # Python never raises these in a worker thread, so the handler did.
         raise RuntimeError(f"the handler raised {type(error).__name__}") from error

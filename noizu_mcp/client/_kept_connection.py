@@ -1,19 +1,19 @@
-"""A connection to a server that is opened again whenever it ends.
+"""A connection to a server that is reopened whenever it ends.
 
 Theory of operation. One task (`run`) opens the connection, waits for its end, and opens it again,
 until it is cancelled. States:
 
-- *connecting*: an attempt runs. Calls wait for its end, up to their timeout;
-- *connected*: calls are sent as they come. When the connection ends, those in flight fail, and an
-  attempt follows: at once if it has lived for `LIVED` seconds, otherwise after a pause;
-- *waiting*: a pause after a failed attempt. Calls fail at once, with its reason: the pauses grow,
+- *connecting*: an attempt is running. Calls wait for its end, up to their timeout;
+- *connected*: calls are sent. When the connection ends, calls in flight fail, and an attempt
+  follows: at once if the connection has lasted for `LIVED` seconds, otherwise after a pause;
+- *waiting*: a pause after a failed attempt. Calls fail at once, with the reason: the pauses grow,
   and a model must not wait a minute for a server that is known to be down;
-- *failed*: no attempt can succeed, since the target names no server, or is a stream, which cannot
-  be opened twice.
+- *failed*: no attempt can succeed, since the target is not valid, or is a stream, which cannot be
+  opened twice.
 
-Nothing is sent again: a call that was in flight may have been carried out. The
-state changes in one place (`_enter`), which wakes all who wait, so none of them can sleep through a
-change. Memory does not grow: the last failure and the last list of tools are kept.
+Nothing is sent again: a call in flight may have been processed. The state changes in one place
+(`_enter`), which wakes all waiting tasks, so none of them can miss a change. Memory is bounded: the
+last failure and the last list of tools are kept.
 """
 
 import math
@@ -42,7 +42,7 @@ from ._handlers import ClientHandler
 from ._list_reader import TOOLS
 from ._targets import Opened
 
-#: Seconds after which a connection counts as a success; one that ends earlier is a failed attempt.
+#: Seconds after which a connection counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
 
 _RANDOM: Final = random.SystemRandom()
@@ -51,29 +51,29 @@ Status = Literal["connecting", "connected", "waiting", "failed"]
 
 
 async def _sleep_after(failures: int) -> None:
-    # Cut at random: programs that lost one server together must not come back together.
+    # Randomized: programs that lost one server together must not all reconnect at once.
     await trio.sleep(growing_pause(failures) * _RANDOM.uniform(0.5, 1))
 
 
 class KeptConnection:
-    """A connection to a server that is opened again whenever it ends.
+    """A connection to a server that is reopened whenever it ends.
 
     Args:
         name: The name of the server.
-        target: Its target; or the failure to read it.
-        handler: Answers its questions and takes its notifications.
+        target: Its target, or the exception from reading it.
+        handler: Answers its requests and handles its notifications.
         options: The options of `connect`.
         observe: Called with each notification as it is received; must not raise.
-        use: Run with each client for as long as it is connected.
+        use: Run with each client while it is connected.
         on_status: Called after each change of the state.
 
     Attributes:
-        failure: The reason why it is not connected; None while it is, or was never tried.
-        tools: The tools that it listed last, by name.
-        is_listed: True if it listed them when it was last asked.
-        watchers: Called whenever its tools may have changed: it is connected, or not any more, or
-            it has told so. Must not raise.
-        timeout: Seconds that a request may take by default.
+        failure: The reason why it is not connected; None while connected or never tried.
+        tools: The tools of its last list, by name.
+        is_listed: True if its last listing succeeded.
+        watchers: Called whenever its tools may have changed: after connecting or disconnecting, or
+            after a notification. Must not raise.
+        timeout: The default timeout of a request in seconds.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class KeptConnection:
         self._observe = observe
         self._user = use
         self._on_status = on_status
-        # A stream is over when it has ended, and a target that cannot be read stays so.
+        # A stream cannot be reopened, and an invalid target stays invalid.
         self._is_for_once = isinstance(target, MessageStream | Exception)
         self._began = math.inf
         self._was_connected = False
@@ -110,19 +110,19 @@ class KeptConnection:
     @property
     def status(self) -> Status:
         """The state."""
-        # Calls fail as soon as the connection ends, a moment before `run` notices: a call that
-        # follows must not meet the old connection.
+        # Calls fail as soon as the connection ends, slightly before `run` notices: later calls must
+        # not use the old connection.
         client = self._client
         is_over = client is not None and client._session.pending.is_closed
         return "connecting" if is_over else self._status
 
     @property
     def client(self) -> Client | None:
-        """The client while it is connected, else None."""
+        """The client while connected, else None."""
         return self._client if self.status == "connected" else None
 
     async def run(self) -> None:
-        """Keep the connection until the calling task is cancelled, or no attempt can succeed."""
+        """Keep the connection open until the task is cancelled or no attempt can succeed."""
         failures = 0
         try:
             while True:
@@ -130,7 +130,7 @@ class KeptConnection:
                 failure = await self._connect_once()
                 lived = trio.current_time() - self._began
                 if self.failure is None:
-                    # Once for each outage, however many attempts fail in it.
+                    # Once for each outage, no matter how many attempts fail.
                     logger.warning("the server %s is not connected: %s", self.name, told(failure))
                 self.failure = failure
                 if isinstance(failure, TargetError) or self._is_for_once:
@@ -144,7 +144,7 @@ class KeptConnection:
             self._enter("failed")
 
     async def _connect_once(self) -> BaseException:
-        """Open the connection and use it until it ends; return the reason of its end."""
+        """Open the connection and use it until it ends; return the reason for its end."""
         self._enter("connecting")
         if isinstance(self._target, Exception):
             return self._target
@@ -184,6 +184,7 @@ class KeptConnection:
 
         Raises:
             ConnectionClosed: It ended; a transport adds how.
+        ConnectionClosed: The connection ended; a transport adds the reason.
         """
         client._session.observers.append(self._note)
         if self._observe is not None:
@@ -203,7 +204,7 @@ class KeptConnection:
         raise ConnectionClosed("the connection ended")
 
     async def _listen(self, client: Client) -> None:
-        """Listen for the changes that the server can tell, for as long as it is connected."""
+        """Listen for the changes that the server can report, while it is connected."""
         has = client.capabilities.has
         kinds: dict[str, Any] = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
         failures = 0
@@ -222,14 +223,14 @@ class KeptConnection:
             await _sleep_after(failures)
 
     async def ready(self, timeout: float) -> Client:
-        """Wait for an attempt that runs, and return the client.
+        """Wait for a running attempt, and return the client.
 
         Args:
             timeout: Seconds to wait.
 
         Raises:
-            ConnectionClosed: The server is not connected, and no attempt runs.
-            RequestTimeout: The attempt has not ended in time; it goes on.
+            ConnectionClosed: The server is not connected, and no attempt is running.
+            RequestTimeout: The attempt has not ended in time. It continues.
         """
         with trio.move_on_after(timeout):
             while self.status == "connecting":
@@ -243,17 +244,17 @@ class KeptConnection:
 
     @contextmanager
     def named_in_failures(self) -> Iterator[None]:
-        """Name the server in a `ConnectionClosed` of the block."""
+        """Add the name of the server to a `ConnectionClosed` of the block."""
         try:
             yield
         except ConnectionClosed as error:
             raise ConnectionClosed(f"{self.name}: {error}") from error
 
     def unavailable(self) -> ConnectionClosed:
-        """Make the exception for those who need the server now."""
+        """Make the exception for calls while the server is not connected."""
         reason = "it is being connected" if self.failure is None else told(self.failure)
         error = ConnectionClosed(f"{self.name} is not connected: {reason}")
-        # Not the failure of a present attempt, which is not known yet.
+        # Not the failure of the current attempt, which is not known yet.
         error.__cause__ = self.failure
         return error
 
@@ -267,7 +268,7 @@ class KeptConnection:
         self.is_listed = False
         try:
             client = await self.ready(self.timeout)
-        except (ConnectionClosed, RequestTimeout):  # in the log already
+        except (ConnectionClosed, RequestTimeout):  # logged already
             return {}
         try:
             await self.read_tools(client)
@@ -281,7 +282,7 @@ class KeptConnection:
 
         Args:
             client: The present client.
-            anew: Whether an answer that was kept is dropped before.
+            anew: True to drop the cached answer first.
 
         Raises:
             Exception: One of `PEER_FAILURES`.
@@ -293,7 +294,7 @@ class KeptConnection:
 
 
 def told(failure: BaseException) -> str:
-    """Tell a failure in one line; many exceptions of Python say nothing without their name."""
+    """Describe a failure in one line; exceptions of Python are often unclear without their type."""
     if isinstance(failure, PEER_FAILURES):
         return str(failure)
     return f"{type(failure).__name__}: {failure}"

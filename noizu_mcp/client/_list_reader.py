@@ -1,4 +1,4 @@
-"""The lists of a server, page by page or whole."""
+"""The lists of a server, page by page or complete."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
@@ -24,9 +24,9 @@ from ..types import (
 )
 from ._cache import CacheKey, ResponseCache
 
-#: Bytes of memory for each value of a list, beside its JSON.
+#: Bytes of memory for each value of a list, in addition to its JSON.
 _VALUE: Final = 64
-#: Tools of one server whose headers are known.
+#: Maximum tools of one server whose headers are stored.
 MAX_MIRRORED: Final = 10_000
 #: Characters of a name that the log shows.
 SHOWN: Final = 200
@@ -37,14 +37,14 @@ SendRequest = Callable[[str, JSONObject], Awaitable[JSONObject]]
 
 
 class ListKind(NamedTuple, Generic[Definition]):
-    """One of the lists that a server has.
+    """One of the lists of a server.
 
     Attributes:
         method: Its method.
-        member: The member of the result that has the entries.
+        member: The member of the result with the entries.
         definition: The class of an entry.
-        change: Its name in `CHANGES`; for skills, which have no notice, that of their files.
-        key: The attribute by which an entry is found.
+        change: Its name in `CHANGES`; for skills, which have no notification, that of their files.
+        key: The attribute that identifies an entry.
     """
 
     method: str
@@ -64,7 +64,7 @@ TEMPLATES: Final = ListKind(
 
 
 class ListBudget:
-    """The room that is left for one list: a server can give new pages without end.
+    """The remaining room for one list: a server can send pages endlessly.
 
     Args:
         method: The method of the list, for errors.
@@ -81,17 +81,17 @@ class ListBudget:
         """Count a page.
 
         Args:
-            result: The page as it came.
+            result: The page as received.
             entries: The number of its entries.
-            is_last: Whether it is the last page.
+            is_last: True for the last page.
 
         Raises:
-            ProtocolError: The list is over a limit.
+            ProtocolError: The list exceeds a limit.
         """
         text = json_text(result)
-        # One of these stands before each value; some in texts are counted, too.
+        # One of these precedes each value; some in texts are counted, too.
         self._size += len(text) + _VALUE * sum(map(text.count, ",[{"))
-        self._entries += max(entries, 1)  # pages without entries could go on for ever, too
+        self._entries += max(entries, 1)  # pages without entries could also be endless
         if self._size > self._limits.list_size:
             raise self._over("list_size", "has more than {} bytes")
         if self._entries > self._limits.list_entries:
@@ -110,9 +110,8 @@ class ListReader:
     Args:
         send: Sends a request.
         limits: The limits of the connection.
-        cache: Keeps the pages for as long as the server allows.
-        learn: Called with each page of tools that comes from the server, and `first=True` for the
-            first page.
+        cache: Caches the pages as long as the server allows.
+        learn: Called with each page of tools from the server, and `first=True` for the first page.
     """
 
     def __init__(
@@ -132,10 +131,10 @@ class ListReader:
 
         Args:
             kind: The list.
-            cursor: The `next_cursor` of the page before; empty for the first page.
+            cursor: The `next_cursor` of the previous page; empty for the first page.
 
         Raises:
-            ProtocolError: The answer is no page of the list, or its cursor is an empty text.
+            ProtocolError: The answer is not a page of the list, or its cursor is an empty text.
         """
         page = await self._page(kind, cursor or None)
         if page.next_cursor == "":
@@ -150,10 +149,11 @@ class ListReader:
 
         Args:
             kind: The list.
-            anew: Whether the pages that were kept are dropped before.
+            anew: True to drop the cached pages first.
 
         Raises:
-            ProtocolError: A cursor came twice, the list is over a limit, or an answer is no page.
+            ProtocolError: A cursor was repeated, the list exceeds a limit, or an answer is not a
+                page.
         """
         if anew:
             self._cache.drop(kind.method)
@@ -166,8 +166,8 @@ class ListReader:
             try:
                 page = await self._page(kind, cursor, budget)
             except McpError as error:
-                # A cursor may end with the list that it was made for; then the pages before it are
-                # of the past, too (2026-07-28 `server/utilities/caching`).
+                # A cursor may expire with the list for which it was made; then the pages before it
+                # are outdated, too (2026-07-28 `server/utilities/caching`).
                 if not may_restart or cursor is None or error.code != INVALID_PARAMS:
                     raise
                 found, cursors, cursor, may_restart = [], set(), None, False
@@ -176,7 +176,7 @@ class ListReader:
             cursor = page.next_cursor
             if cursor is None:
                 return found
-            # A server that repeats a cursor would keep this loop running for ever.
+            # A server that repeats a cursor would keep this loop running forever.
             if cursor in cursors:
                 raise ProtocolError(f"{kind.method} gave the same cursor twice")
             cursors.add(cursor)
@@ -204,7 +204,7 @@ class ListReader:
         listed, following = result.get(kind.member), result.get("nextCursor")
         if not isinstance(listed, list) or not isinstance(following, str | None):
             raise ProtocolError(f"{kind.method} gave no list of {kind.member}")
-        # The only page of a list is bounded as a message is.
+        # The only page of a list is limited like a message.
         if budget is not None and (cursor, following) != (None, None):
             budget.take(result, len(listed), is_last=following is None)
         page = Page(tuple(map(kind.definition.from_wire, listed)), following)
@@ -216,14 +216,14 @@ class ListReader:
 def note_headers(
     page: Mapping[str, object], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
 ) -> JSONObject:
-    """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
+    """Store the arguments that the tools of a page of `tools/list` mirror in HTTP headers.
 
     Args:
         page: The result.
-        mirrored: Gets the path of the argument of each header, by tool.
+        mirrored: The argument path of each header is added, by tool.
 
     Returns:
-        The result without tools whose `x-mcp-header` is invalid: a client must leave them out
+        The result without tools whose `x-mcp-header` is not valid: a client must ignore them
         (2026-07-28 `server/tools`, "x-mcp-header").
     """
     tools = page.get("tools")
@@ -238,10 +238,10 @@ def note_headers(
                 text = "left out the tool %r: %s"
                 throttled_log.warning(text, text, tool["name"][:SHOWN], fault.text)
                 continue
-            # The name that was noted first goes: a server can give new names in each list.
+            # The name that was added first is removed: a server can send new names in each list.
             mirrored.pop(tool["name"], None)
             if len(mirrored) >= MAX_MIRRORED:
                 del mirrored[next(iter(mirrored))]
             mirrored[tool["name"]] = header_paths(schema)
-        kept.append(tool)  # `ToolDefinition.from_wire` reports other mistakes
+        kept.append(tool)  # `ToolDefinition.from_wire` reports other errors
     return {**page, "tools": kept}

@@ -1,14 +1,14 @@
 """A listen request that stays open (2026-07-28 `basic/patterns/subscriptions`).
 
 Theory of operation. A listen request is *new* until the server acknowledges it, then *open* until
-it ends: by a result, by a notification, by an error, or with its stream. A new one that ends fails
-the task. An open one that ends is sent again: at once if it lasted `LIVED` seconds, else after
-pauses that grow (`growing_pause`), so that a server that ends each of them is not asked all the
-time. Changes in between were told to nobody, so after the next acknowledgement the notices of all
-of them are made up: the handler, the kept answers and the live lists then know.
+it ends: by a result, by a notification, by an error, or with its stream. If a new one ends, the
+task fails. If an open one ends, it is sent again: at once if it lasted `LIVED` seconds, else after
+growing pauses (`growing_pause`), so that a server that ends each request is not asked constantly.
+Changes in between were lost, so after the next acknowledgement a notification of each kind is
+generated, for the handler, the cache and the live lists.
 
 The task ends with its nursery, which also ends the subscription at the server; or when the server
-no longer knows the method.
+no longer supports the method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,13 +39,13 @@ async def listen(
 
     Args:
         session: The connection, of 2026-07-28.
-        kinds: The lists whose changes are wanted; names in `CHANGES`.
-        uris: URIs of resources whose updates are wanted.
+        kinds: The lists to watch for changes; names in `CHANGES`.
+        uris: URIs of resources to watch for updates.
         task_status: Started with the kinds of notification that the server agreed to send.
 
     Raises:
         McpError: The server refused the first request.
-        ProtocolError: It ended it without an acknowledgement.
+        ProtocolError: The server ended the first request without an acknowledgement.
         ConnectionClosed: The connection ended, or the stream of the first request broke.
         TransportError: The server cannot be reached.
     """
@@ -97,7 +97,7 @@ class _Acknowledged:
         self._again = again
 
     def started(self, value: Any = None) -> None:
-        """Take an acknowledgement."""
+        """Handle an acknowledgement."""
         if self.came:
             self._again()
         else:

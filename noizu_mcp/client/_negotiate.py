@@ -1,22 +1,23 @@
 """Negotiation of the protocol revision (2026-07-28 `basic/versioning`).
 
 Theory of operation. The client does not know the era of a server, so it starts with a request that
-only a 2026-07-28 server knows:
+only a 2026-07-28 server supports:
 
 - *probe*: `server/discover`. A result that lists 2026-07-28 ends the negotiation; one that lists
   older revisions only leads to a handshake with the newest of them. An error code of 2026-07-28
-  names the revisions in common, or there are none. On -32022 that names 2026-07-28 all the same,
-  the probe is repeated once. Anything else means an old server: another error, an HTTP 4xx,
-  silence for `probe_timeout` seconds, a result that lists nothing;
+  lists the common revisions, if there are any. If -32022 lists 2026-07-28, the probe is repeated
+  once. Anything else means an old server: another error, an HTTP 4xx, no answer for `probe_timeout`
+  seconds, a result that lists nothing;
 - *handshake*: `initialize`, its answer, `notifications/initialized`. The server may answer with
-  another revision that the client speaks. If it refuses and names a revision, that one is tried,
+  another revision that the client supports. If it refuses and names a revision, that one is tried
   once.
 
-A pinned revision skips the choice: it is probed, or shaken hands with, and anything else is a
-`ProtocolError`. A server that has shaken hands after a probe is known for `KNOWN` seconds: the next
-negotiation with it in this process begins with the handshake, and goes on with the probe if that
-fails. Each transition leads forward and happens at most once, so a negotiation takes at most two
-probes and three handshakes. A handshake can be repeated later, by the renewal of a session.
+A pinned revision skips the choice: only a probe, or a handshake with it, is tried, and anything
+else is a `ProtocolError`. A server that used a handshake after a probe is remembered for `KNOWN`
+seconds: the next negotiation with it in this process begins with the handshake, and continues with
+the probe if that fails. Each transition leads forward and happens at most once, so a negotiation
+takes at most two probes and three handshakes. A handshake can be repeated later, by the renewal of
+a session.
 """
 
 import math
@@ -46,14 +47,14 @@ from ._client import Client
 from ._handlers import adapt_abilities
 from ._session import ClientSession
 
-#: Statuses that say nothing about the request: the server is slow, or overloaded.
+#: Statuses that say nothing about the request: the server is slow or overloaded.
 _TEMPORARY: Final = (408, 425, 429)
-#: Characters of the revisions of a server that an error message shows.
+#: Maximum characters of a server's revisions in an error message.
 SHOWN: Final = 200
-#: Seconds for which a server without `server/discover` is known. A server that learns the newer
-#: revision meanwhile still shakes hands, or is probed again.
+#: Seconds for which a server without `server/discover` is remembered. If it is upgraded in the
+#: meantime, it still supports handshakes, or is probed again.
 KNOWN: Final = 3600.0
-#: Servers that are known at the same time.
+#: Maximum servers that are remembered.
 MAX_KNOWN: Final = 1000
 
 
@@ -61,7 +62,7 @@ class HandshakeServers:
     """Addresses of servers that use the handshake protocol; bounded, shared by all threads.
 
     Args:
-        clock: Returns the time in seconds; that of trio differs from loop to loop.
+        clock: Returns the time in seconds; trio's clock differs between loops.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -78,7 +79,7 @@ class HandshakeServers:
 
         Args:
             address: Its address.
-            until: The time at which it is forgotten; `KNOWN` seconds from now by default.
+            until: The time of its expiry; `KNOWN` seconds from now by default.
         """
         with self._lock:
             self._until.pop(address, None)
@@ -87,17 +88,17 @@ class HandshakeServers:
                 del self._until[next(iter(self._until))]
 
     def discard(self, address: Hashable) -> float | None:
-        """Forget a server, and return the time at which it would have been forgotten."""
+        """Remove a server, and return the time of its expiry."""
         with self._lock:
             return self._until.pop(address, None)
 
     def clear(self) -> None:
-        """Forget all servers."""
+        """Remove all servers."""
         with self._lock:
             self._until.clear()
 
 
-#: The servers that are known in this process.
+#: The servers that are remembered in this process.
 HANDSHAKE_SERVERS: Final = HandshakeServers()
 
 
@@ -108,19 +109,19 @@ async def negotiate(
     probe_timeout: float,
     address: Hashable = None,
 ) -> None:
-    """Agree on a revision with the server, and note its name and capabilities.
+    """Agree on a revision with the server, and store its name and capabilities.
 
     Args:
-        client: Gets `server_info`, `capabilities` and `instructions`.
-        session: Gets the revision.
-        version: The one revision to use; None: the newest that both sides speak.
+        client: Its `server_info`, `capabilities` and `instructions` are set.
+        session: Its revision is set.
+        version: The revision to use; None for the newest that both sides support.
         probe_timeout: Seconds to wait for the answer to the probe.
-        address: Names the server on later connections; None: it is not remembered.
+        address: Identifies the server on later connections; None to not remember it.
 
     Raises:
-        ProtocolError: There is no revision that both sides speak.
+        ProtocolError: The client and the server have no revision in common.
         ConnectionClosed: The server ended the connection.
-        TransportError: It cannot be reached, or answered with an HTTP status that says nothing.
+        TransportError: It cannot be reached, or its HTTP status does not help.
         RequestTimeout: It did not answer `initialize`.
     """
     if version is not None and version not in REVISIONS:
@@ -143,12 +144,12 @@ async def negotiate(
 
 
 async def _shake_known_hands(client: Client, session: ClientSession, address: Hashable) -> bool:
-    """Shake hands with a server that is known; forget it if that does not succeed.
+    """Do a handshake with a remembered server; forget the server if that fails.
 
     Returns:
-        False if it refused.
+        False if the server refused.
     """
-    # Added again below: only a handshake that succeeds counts, however this one ends.
+    # Added again below: only a successful handshake counts.
     until = HANDSHAKE_SERVERS.discard(address)
     try:
         await _shake_hands(client, session, LATEST_HANDSHAKE)
@@ -162,11 +163,11 @@ async def _shake_known_hands(client: Client, session: ClientSession, address: Ha
 
 
 async def _shake_hands(client: Client, session: ClientSession, revision: Revision) -> None:
-    """Shake hands, once more if the server refuses the revision and names another one."""
+    """Do a handshake, and another one if the server refuses the revision and names another."""
     try:
         await _initialize(client, session, revision, pinned=False)
     except McpError as error:
-        # A server may name its revisions here, too (2025-11-25 `basic/lifecycle`, "Error
+        # A server may also list its revisions here (2025-11-25 `basic/lifecycle`, "Error
         # Handling"), for example if it started too slowly for the probe.
         other = _named(error, but=revision)
         if other is None:
@@ -178,12 +179,12 @@ async def _shake_hands(client: Client, session: ClientSession, revision: Revisio
 
 
 async def _probe(client: Client, session: ClientSession, probe_timeout: float) -> Revision | None:
-    """Find the revision to shake hands with; None if the server speaks 2026-07-28.
+    """Find the revision for a handshake; None if the server supports 2026-07-28.
 
-    Old servers answer an unknown method in many ways, or not at all. So only an error code that
-    older revisions do not have counts as the answer of a 2026-07-28 server.
+    Old servers answer an unknown method in various ways, or not at all. So only an error code that
+    older revisions do not have is taken for an answer of a 2026-07-28 server.
     """
-    # A late answer is ignored: the id of the probe is not used again. The time of a login does not
+    # A late answer is ignored: the id of the probe is not reused. The time of a login does not
     # count, as in every request.
     with suppress(RequestTimeout):
         try:
@@ -203,19 +204,19 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
 
 
 def _is_refusal(error: TransportError) -> bool:
-    """Tell a server that does not know the request from one that cannot answer now.
+    """Tell whether a server does not know the request, or just cannot answer now.
 
-    Old servers over HTTP answer it with any 4xx (2026-07-28 `basic/versioning`).
+    Old servers over HTTP answer unknown requests with any 4xx (2026-07-28 `basic/versioning`).
     """
     return error.status is not None and 400 <= error.status < 500 and error.status not in _TEMPORARY
 
 
 def _named(error: McpError, *, but: Revision | None = None) -> Revision | None:
-    """Find the newest common revision among those that an error of the server lists.
+    """Return the newest common revision among those that an error of the server lists.
 
     Args:
         error: The error; -32022, and -32602 before 2026-07-28, have `data.supported`.
-        but: A revision that has failed already.
+        but: A revision that has already failed.
     """
     supported = error.data.get("supported") if isinstance(error.data, Mapping) else None
     return _best(supported, but=but) if isinstance(supported, list) else None
@@ -243,10 +244,10 @@ async def _discover_pinned(client: Client, session: ClientSession) -> None:
 async def _discover_twice(
     client: Client, session: ClientSession, patience: float
 ) -> Revision | None:
-    """Ask `server/discover`; once more if the server refuses the revision and yet lists it.
+    """Send `server/discover`, and again if the server refuses the revision but lists it.
 
-    Processes of two releases behind one address answer so (2026-07-28 `basic/versioning`: on
-    -32022 a client retries once with a revision in common).
+    Processes of two releases behind one address answer like this (2026-07-28 `basic/versioning`:
+    after -32022 a client retries once with a common revision).
     """
     try:
         return await _discover(client, session, patience)
@@ -260,12 +261,12 @@ async def _discover(client: Client, session: ClientSession, patience: float) -> 
     """Ask the server for its revisions, name and capabilities.
 
     Returns:
-        None if it speaks 2026-07-28: there is nothing more to agree on. Otherwise the revision to
-        shake hands with. A result without a list of revisions comes from an old server: some
-        answer every unknown method with `{}`.
+        None if it supports 2026-07-28: the negotiation is complete. Otherwise the revision for a
+        handshake. A result without a list of revisions comes from an old server: some answer every
+        unknown method with `{}`.
 
     Raises:
-        ProtocolError: It lists no revision that the client speaks, or its result is malformed.
+        ProtocolError: It lists no revision that the client supports, or its result is malformed.
     """
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
@@ -279,7 +280,7 @@ async def _discover(client: Client, session: ClientSession, patience: float) -> 
         raise ProtocolError(f"no protocol version in common with the server, which speaks {shown}")
     if not best.stateless:
         return best
-    # Nothing is kept by the server: from here on each request carries its own context.
+    # The server stores nothing: from here on each request has its own context.
     peer.revision = STATELESS
     meta = result.get("_meta")
     info = meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None
@@ -293,7 +294,7 @@ async def _initialize(
     peer = session.peer
     session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
     session.observe_gaps(partial(_make_up_notices, client, session))
-    # Adapted, since older servers may refuse members that their revision does not have.
+    # Adapted, since older servers may reject members that their revision does not have.
     params = {
         "protocolVersion": revision.name,
         "capabilities": adapt_abilities(peer.capabilities, revision),
@@ -305,12 +306,12 @@ async def _initialize(
     if version not in HANDSHAKE_VERSIONS or (pinned and version != revision.name):
         raise ProtocolError(f"the server wants protocol version {version!r}")
     _fill_in(client, result, result.get("serverInfo"))
-    # The revision changes only now: `initialize` itself goes without the `_meta` of a revision.
+    # The revision changes only now: `initialize` itself has no `_meta` of a revision.
     peer.revision = REVISIONS[version]
-    # Questions of an earlier session are dropped: ids begin anew.
+    # Requests of an earlier session are dropped: ids restart.
     session.drop_questions()
     await client.notify("notifications/initialized")
-    # A server may ask a question at once, on the GET stream that opens when it has taken the
+    # A server may send a request at once, on the GET stream that opens when it has accepted the
     # notification (see `HttpStream`): the first call waits for that.
     with trio.move_on_after(client.timeout):
         await session.loop.outbox.drain()
@@ -328,7 +329,7 @@ def _fill_in(client: Client, result: Mapping[str, Any], info: object) -> None:
 async def _renew(
     client: Client, session: ClientSession, revision: Revision, *, pinned: bool
 ) -> None:
-    """Begin a new session like the one before, and notify the handler of possible changes."""
+    """Begin a new session like the previous one, and notify the handler of possible changes."""
     before = client.capabilities
     await _initialize(client, session, revision, pinned=pinned)
     await session.restore(client.timeout)

@@ -1,4 +1,4 @@
-"""`Progress`: a progress notice of a running call."""
+"""`Progress`: a progress notification of a running call."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,11 +10,11 @@ from ..engine import OnProgress
 
 @attrs.frozen
 class Progress:
-    """A progress notice of a running call.
+    """A progress notification of a running call.
 
     Attributes:
-        progress: The progress so far; it increases with each notice.
-        total: The progress at the end; None if it is unknown.
+        progress: The progress so far; it increases with each notification.
+        total: The progress at the end; None if unknown.
         message: A description of the current step, or None.
     """
 
@@ -24,7 +24,7 @@ class Progress:
 
 
 def reporter(progress: Callable[[Progress], object]) -> OnProgress:
-    """Make a function that calls a function with `Progress`, from the params of a notice."""
+    """Wrap a function that takes `Progress`, so that it takes the params of a notification."""
 
     def report(params: Mapping[str, Any]) -> None:
         progress(Progress(params["progress"], params.get("total"), params.get("message")))

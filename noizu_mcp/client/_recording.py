@@ -1,6 +1,6 @@
-"""Telemetry of a client: its requests, the questions of its server, and the connection as events.
+"""Telemetry of a client: events for its requests, the server's requests, and the connection.
 
-A session without listeners is a `ClientSession`; nothing here runs for it, or is loaded.
+Without listeners `ClientSession` is used; nothing of this module is run or loaded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from ..transports import LineStream, MemoryStream
 from ._answers import Answerer, HandlerCalls
 from ._session import ClientSession, Negotiated
 
-#: The param that names the component, by method.
+#: The param with the name of the component, by method.
 _NAMED_BY: Final = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -30,7 +30,7 @@ _NAMED_BY: Final = {
 
 
 class RecordedSession(ClientSession):
-    """A `ClientSession` that emits events for its requests, questions and notifications.
+    """A `ClientSession` that emits events for requests of both sides and notifications.
 
     Args:
         stream: See `ClientSession`.
@@ -79,7 +79,7 @@ class RecordedSession(ClientSession):
 
     @contextmanager
     def opened(self, client: Negotiated) -> Iterator[None]:
-        """Emit the beginning and the end of the connection.
+        """Emit the start and the end of the connection.
 
         Args:
             client: The client, after the negotiation.
@@ -97,14 +97,14 @@ class RecordedSession(ClientSession):
         self.telemetry.emit(event)
 
     async def restore(self, seconds: float) -> None:
-        """Restore the state of the session before, and emit the renewal; see `ClientSession`."""
+        """Restore the state of the previous session, and emit the renewal; see `ClientSession`."""
         self._emit("renewed")
         await super().restore(seconds)
 
     async def send_request(self, request: Request, **options: Any) -> Mapping[str, object]:
         """Send a request, and record it; see `Dispatcher`."""
         params = request.params or {}
-        # Every value may be of any type here: `Client.request` sends what it is given.
+        # Every value may have any type here: `Client.request` sends what it is given.
         name = params.get(_NAMED_BY.get(request.method, ""))
         name = name[:MAX_TEXT] if isinstance(name, str) else None
         is_uri = request.method.startswith("resources/")
@@ -119,7 +119,7 @@ class RecordedSession(ClientSession):
             carried = self.telemetry.trace_context(event)
             own = params.get("_meta", {})
             if carried and isinstance(own, Mapping):
-                # A trace that the caller names wins.
+                # The caller's trace has priority.
                 meta = {**carried, **own}
                 request = request._replace(params={**params, "_meta": meta})
             result = await super().send_request(request, **options)
@@ -142,7 +142,7 @@ class RecordedSession(ClientSession):
 
 
 class _RecordedAnswerer(Answerer):
-    """An `Answerer` that records each question.
+    """An `Answerer` that records each request.
 
     Args:
         session: The session.
@@ -162,7 +162,7 @@ class _RecordedAnswerer(Answerer):
         self._session = session
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:
-        """Answer one question, and record it; see `Answerer`."""
+        """Answer one request, and record it; see `Answerer`."""
         session = self._session
         meta = params.get("_meta")
         trace = read_trace(meta if isinstance(meta, Mapping) else {})
@@ -202,5 +202,5 @@ def _transport_of(stream: MessageStream) -> str:
         return "stdio"
     if isinstance(stream, MemoryStream):
         return "memory"
-    # Of all streams only that of HTTP has headers.
+    # Only HTTP streams have headers.
     return "other" if stream.mirrored is None else "http"

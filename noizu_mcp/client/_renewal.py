@@ -1,22 +1,22 @@
-"""Renewal of sessions: a new one begins when the server has ended the one before.
+"""Renewal of sessions: a new session begins when the server has ended the previous one.
 
-Theory of operation. A server may forget a session at any time and answers 404 from then on. A
-request that reads it was not carried out, so it may be sent again in a new session. States:
+Theory of operation. A server may forget a session at any time, and then answers 404. A request that
+gets it was not processed, so it may be sent again in a new session. States:
 
-- *live*: requests are sent as they come;
-- *lost*: a request, or the GET stream, has met the 404 (`lose`). `generation` counts the sessions,
-  so that a request of an older one cannot declare the present one lost;
-- *renewing*: one handshake runs, and all requests that need it wait for it (`renew`). It
+- *live*: requests are sent;
+- *lost*: a request, or the GET stream, got the 404 (`lose`). `generation` counts the sessions, so
+  that a request of an older one cannot declare the current one lost;
+- *renewing*: one handshake is running, and all requests that need it wait for it (`renew`). It
   leads to *live* with the next generation, or back to *lost* with an error that is raised in each
   waiting task.
 
-Requests renew a lost session themselves. A client that only listens sends none; for it `run` waits
-for the end that the GET stream finds, and renews with growing pauses, at most `MAX_ATTEMPTS` times
-in a row; a session that ends within `LIVED` seconds counts as a failed attempt. So a server that
-ends every session at once is not asked for ever.
+Requests renew a lost session. A client that only listens sends none; for it `run` waits until the
+GET stream finds the end, and renews with growing pauses, at most `MAX_ATTEMPTS` times in a row; a
+session that ends within `LIVED` seconds counts as a failed attempt. So a server that ends every
+session at once is not asked forever.
 
-A handshake runs in the nursery of `run`: a request that times out while it waits cancels nobody
-else's handshake, and the end of the connection ends it.
+A handshake runs in the nursery of `run`: a request that times out while it waits does not cancel
+the handshake for others, and the end of the connection ends it.
 
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
@@ -39,12 +39,12 @@ from .._errors import (
 from .._util import growing_pause
 from ..engine import MessageStream, logger
 
-#: Attempts in a row of a client that only listens; after them the next request makes one.
+#: Consecutive attempts for a client that only listens; then the next request makes one.
 MAX_ATTEMPTS: Final = 5
-#: The pause after the first of them that fails, and the longest pause, in seconds.
+#: The pause after the first failed attempt, and the maximum pause, in seconds.
 FIRST_PAUSE: Final = 6.0
 MAX_PAUSE: Final = 60.0
-#: Seconds after which a session counts as a success; one that ends earlier is a failed attempt.
+#: Seconds after which a session counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
 
 
@@ -57,12 +57,12 @@ class _Attempt:
 
 
 class Renewal:
-    """Begins new sessions; one handshake at a time, however many requests need it.
+    """Begins new sessions: one handshake at a time, for all requests that need it.
 
     Attributes:
-        begin: Shakes hands and restores the state of the session; the negotiation sets it.
-        generation: The number of sessions that were renewed.
-        is_lost: True from the end of a session to the beginning of the next.
+        begin: Does a handshake and restores the state of the session; set by the negotiation.
+        generation: The number of renewals.
+        is_lost: True from the end of a session to the start of the next.
     """
 
     begin: Callable[[], Awaitable[None]]
@@ -75,10 +75,10 @@ class Renewal:
         self.is_lost = False
 
     async def run(self, stream: MessageStream) -> None:
-        """Make renewals possible, and renew whenever the stream finds that the session is over.
+        """Make renewals possible, and renew whenever the stream finds that the session has ended.
 
         Args:
-            stream: Finds the end of a session that no request has met.
+            stream: Finds the end of a session that no request has noticed.
         """
         try:
             async with trio.open_nursery() as self._nursery:
@@ -87,37 +87,36 @@ class Renewal:
             self._nursery = None
 
     def lose(self, generation: int) -> None:
-        """Declare a session lost, unless another has begun since.
+        """Declare a session lost, unless another one has begun since.
 
         Args:
-            generation: The generation in which the request was sent that met the end.
+            generation: The generation in which the failed request was sent.
         """
-        # Many requests may meet one 404; those of an older generation come after the renewal.
+        # Many requests may get a 404; those of an older generation arrive after the renewal.
         if generation == self.generation:
             self.is_lost = True
 
     async def renew(self, patience: float) -> None:
-        """Wait until a new session has begun in the place of the lost one.
+        """Wait until a new session has replaced the lost one.
 
         Args:
             patience: Seconds to wait.
 
         Raises:
-            AuthError: The server wants other credentials.
+            AuthError: The server requires other credentials.
             TransportError: It cannot be reached, or cannot answer now.
             ConnectionClosed: The handshake failed for another reason, or the connection ended.
-            RequestTimeout: No session began in time; the handshake goes on.
+            RequestTimeout: No session began in time. The handshake continues.
         """
-        # One handshake for all: each would begin a session that the others do not know.
+        # One handshake for all: otherwise each would begin a session.
         attempt = self._attempt or self._start()
-        # Only the wait ends: the handshake goes on, for the others who wait and for the next
-        # request.
+        # Only the wait ends: the handshake continues, for other tasks and for the next request.
         with trio.move_on_after(patience):
             await attempt.done.wait()
         if not attempt.done.is_set():
             raise RequestTimeout(f"the session is over; no new one began within {patience:g} s")
         if attempt.error is not None:
-            # A new exception for each task: a shared one would collect all their tracebacks.
+            # A new exception for each task: a shared one would collect all tracebacks.
             raise _failure(attempt.error) from attempt.error
 
     def _start(self) -> _Attempt:
@@ -138,32 +137,32 @@ class Renewal:
             self.generation += 1
             self._began = trio.current_time()
         finally:
-            # Before the event: a task that it wakes must be able to start the next attempt.
+            # Before the event: a task that it wakes must be able to start another attempt.
             self._attempt = None
             attempt.done.set()
 
     async def _renew_unasked(self, stream: MessageStream) -> None:
-        """Renew for a client that only listens; no request of its own would meet the end."""
+        """Renew for a client that only listens: it has no requests that would notice the end."""
         self._began, failures = trio.current_time(), 0
         while True:
             await stream.wait_session_end()
-            # The stream speaks of the present session: it is left when another one begins.
+            # The stream belongs to the current session: it is closed when another one begins.
             self.lose(self.generation)
             lived = trio.current_time() - self._began
             failures = 0 if lived > LIVED else failures + 1
-            # A request may renew the session during a pause; then nothing is left to do here.
+            # A request may renew the session during a pause; then there is nothing to do.
             while self.is_lost and failures < MAX_ATTEMPTS:
                 await trio.sleep(growing_pause(failures, first=FIRST_PAUSE, longest=MAX_PAUSE))
                 try:
                     await self.renew(math.inf)
                 except (AuthError, ConnectionClosed, TransportError) as error:
-                    # Nobody waits here; the next request meets the failure as well.
+                    # No task waits here; the next request gets the failure as well.
                     logger.warning("%s", error)
                     failures += 1
 
 
 def _failure(error: Exception) -> Exception:
-    """Make the exception that a waiting request raises, of the kind that it would meet alone."""
+    """Make the exception for a waiting request, of the type that it would get itself."""
     text = f"the session is over, and no new one began: {error}"
     if isinstance(error, AuthError):
         return AuthError(text)

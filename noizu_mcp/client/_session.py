@@ -1,7 +1,7 @@
-"""The client's end of a connection: its requests, and the server's questions and notifications.
+"""The client's end of a connection: its requests, and the server's requests and notifications.
 
-Questions of the server are answered in tasks of their own; notifications go to the handler one at a
-time, in order, through a queue that drops the oldest when the handler is too slow.
+Requests of the server are answered in separate tasks. Notifications are passed to the handler one
+at a time, in order, through a queue that drops the oldest if the handler is too slow.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
@@ -33,9 +33,9 @@ from ..types import META_SUBSCRIPTION_ID, Implementation, ServerCapabilities
 from ._answers import Answerer, HandlerCalls
 from ._renewal import Renewal
 
-#: Notifications that wait for a slow handler; above it the oldest is dropped with a log entry.
+#: Maximum notifications that wait for the handler; then the oldest is dropped and logged.
 MAX_NOTICES: Final = 1000
-#: Seconds that the handler gets for those at the end of the connection.
+#: Seconds for the handler to process the remaining ones at the end of the connection.
 NOTICE_TIMEOUT: Final = 1.0
 
 
@@ -54,14 +54,15 @@ class ClientSession(Dispatcher):
         stream: Carries the messages.
         info: The `Implementation` of the client, in wire form.
         capabilities: The capabilities of the client, in wire form.
-        handler: Answers questions of the server and takes its notifications.
+        handler: Answers requests of the server and handles its notifications.
         limits: The limits of the connection.
 
     Attributes:
         limits: See Args.
-        renewal: Begins a new session when the server has ended the one before.
-        watched: URIs of resources that the client has subscribed to; a dict keeps their order.
-        observers: Called with each notification before it waits for the handler; must not raise.
+        renewal: Begins a new session when the server has ended the previous one.
+        watched: URIs of resources to which the client has subscribed, in order.
+        observers: Called with each notification before it is queued for the handler; must not
+            raise.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class ClientSession(Dispatcher):
         self._handler = handler
         # One thread: notifications are handled one at a time, in order.
         self._thread = trio.CapacityLimiter(1)
-        # Requests of `call` alone: `initialize` must not be cancelled (2025-11-25
+        # Requests of `call` only: `initialize` must not be cancelled (2025-11-25
         # `basic/utilities/cancellation`).
         self._running: set[Id] = set()
         self._ended = trio.Event()
@@ -94,7 +95,7 @@ class ClientSession(Dispatcher):
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep the connection until it is stopped or the server ends it."""
+        """Run the connection until it is stopped or the server ends it."""
         try:
             async with trio.open_nursery() as delivering:
                 delivering.start_soon(self._deliver)
@@ -102,15 +103,16 @@ class ClientSession(Dispatcher):
                     nursery.start_soon(self.renewal.run, self._stream)
                     await self.loop.run(grace=0, task_status=task_status)
                     nursery.cancel_scope.cancel()
-                # Nothing adds to the queue from here on: its end is the end of the task. What came
-                # before the last answer is for the handler, also if the block ends at once.
+                # Nothing is added to the queue from here on: its end is the end of the task.
+                # Notifications before the last answer are delivered, even if the block ends at
+                # once.
                 self._send_notice.close()
                 delivering.cancel_scope.deadline = trio.current_time() + NOTICE_TIMEOUT
         finally:
             self._ended.set()
 
     def opened(self, client: Negotiated) -> AbstractContextManager[None]:
-        """Surround the use of the connection, from the negotiation to its end; for listeners.
+        """Surround the use of the connection, from the negotiation to its end, for listeners.
 
         Args:
             client: The client.
@@ -126,14 +128,14 @@ class ClientSession(Dispatcher):
         on_progress: OnProgress | None = None,
         extensions: Iterable[str] = (),
     ) -> Mapping[str, object]:
-        """Send a request and wait for its answer; in a new session if the present one has ended.
+        """Send a request and wait for its answer, in a new session if the current one has ended.
 
         Args:
             method: The method.
             params: The params; `_meta` of the revision is added.
-            patience: Seconds without answer or progress.
-            on_progress: Called with the params of each progress notice.
-            extensions: The ids of extensions that this request declares beside those of the
+            patience: Seconds without an answer or progress.
+            on_progress: Called with the params of each progress notification.
+            extensions: The ids of extensions that this request declares in addition to those of the
                 client (2026-07-28).
 
         Returns:
@@ -142,17 +144,17 @@ class ClientSession(Dispatcher):
         Raises:
             McpError: The server answered with an error.
             RequestTimeout: It did not answer, or no new session began, in time.
-            AuthError: No new session began: the server wants other credentials.
+            AuthError: No new session began: the server requires other credentials.
             TransportError: No new session began: the server cannot be reached.
-            ConnectionClosed: The connection ended, or the new session did, too.
+            ConnectionClosed: The connection ended, or the new session ended, too.
         """
-        # A request that meets the end of its session was not carried out, so it can be repeated;
-        # no other error allows that. Once: a server may end every session at once.
+        # A request that finds that its session has ended was not processed, so it can be repeated;
+        # no other error allows that. Only once: a server may end every session at once.
         may_repeat = not self.renewal.is_lost
         while True:
             if self.renewal.is_lost:
                 await self.renewal.renew(patience)
-            # Read before the request is sent: it tells later which session the request met.
+            # Read before the request is sent: it identifies the session of the request.
             generation = self.renewal.generation
             try:
                 return await self.exchange(
@@ -179,10 +181,10 @@ class ClientSession(Dispatcher):
         extensions: Iterable[str] = (),
         arrived: Arrival | None = None,
     ) -> Mapping[str, object]:
-        """Send a request in the present session and wait for its answer.
+        """Send a request in the current session and wait for its answer.
 
         Args:
-            method: See `call`, as for the other ones.
+            method: See `call`, also for the next four.
             params: See `call`.
             patience: See `call`.
             on_progress: See `call`.
@@ -190,7 +192,7 @@ class ClientSession(Dispatcher):
             arrived: The event of the waiting task; see `Dispatcher.send_request`.
 
         Raises:
-            SessionEnded: The session has ended, and the request was not carried out.
+            SessionEnded: The session has ended, and the request was not processed.
             BaseException: See `call`.
         """
         request = self.peer.request(
@@ -206,7 +208,7 @@ class ClientSession(Dispatcher):
 
     @property
     def credentials(self) -> Hashable:
-        """The credentials of the messages; see `MessageStream`."""
+        """The credentials of the last messages; see `MessageStream`."""
         return self._stream.credentials
 
     def observe_gaps(self, tell: Callable[[], object]) -> None:
@@ -214,13 +216,12 @@ class ClientSession(Dispatcher):
         self._stream.observe_gaps(tell)
 
     async def leave(self) -> None:
-        """End the connection in order; requests that still run in other tasks are cancelled.
+        """End the connection gracefully; requests that still run in other tasks are cancelled.
 
-        Those tasks raise `ConnectionClosed`. The server is told, since over HTTP the end of a
-        connection means nothing to it, and it would go on with them (2025-11-25
-        `basic/transports`).
+        Those tasks raise `ConnectionClosed`. The server is notified, since over HTTP it does not
+        see the end of a connection, and would continue (2025-11-25 `basic/transports`).
         """
-        # `initialize` is never among them: it must not be cancelled.
+        # `initialize` is never in the set: it must not be cancelled.
         for id_ in self._running:
             params = {"requestId": id_, "reason": "the connection ends"}
             self.notify("notifications/cancelled", params)
@@ -243,13 +244,13 @@ class ClientSession(Dispatcher):
             request.withdraw()
 
     async def restore(self, seconds: float) -> None:
-        """Restore the log level and the subscriptions of the session before in a new one.
+        """Restore the log level and the subscriptions of the previous session in a new one.
 
-        A refusal of the server is logged. Changes of the resources between the sessions were told
-        to nobody, so the handler is notified of each resource as if it had changed.
+        A refusal of the server is logged. Changes of the resources between the sessions were lost,
+        so the handler is notified of each resource as if it had changed.
 
         Args:
-            seconds: Seconds that each request may take.
+            seconds: Timeout of each request in seconds.
 
         Raises:
             RequestTimeout: The server does not answer.
@@ -271,14 +272,14 @@ class ClientSession(Dispatcher):
     # engine.Dispatcher
 
     def encode_request(self, request: Request, revision: Revision | None) -> bytes:
-        """Write a request; see `Dispatcher`."""
+        """Encode a request; see `Dispatcher`."""
         data = encode(request)
         if self.mirrored is None:
             return data
         return Outgoing(data, request, revision or self.peer.revision)
 
     def encode_notice(self, notification: Notification) -> bytes:
-        """Write a notification; see `InFlight`."""
+        """Encode a notification; see `InFlight`."""
         data = super().encode_notice(notification)
         return data if self.mirrored is None else Outgoing(data, notification, self.peer.revision)
 
@@ -289,16 +290,16 @@ class ClientSession(Dispatcher):
     def begin(
         self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> tuple[InboundRequest, Job | None]:
-        """Begin a request of the server: a question; see `Dispatcher`."""
+        """Begin a request of the server; see `Dispatcher`."""
         request, envelope = event
         inbound = InboundRequest(self, request, envelope, channel, batch=batch)
-        # Before the task starts, so that a cancellation right behind the question finds it.
+        # Before the task starts, so that a cancellation right after the request finds it.
         self.requests[request.id] = inbound
 
         async def respond() -> None:
             try:
-                # The call that the server asks for waits for this answer: the time of a person must
-                # not use up the timeouts of our requests.
+                # The call during which the server asks waits for this answer: the time of a person
+                # must not use up the timeouts of the client's requests.
                 with self.hold_timeouts():
                     answer = await self.answerer.answer(request.method, request.params or {})
                 inbound.send_result(answer)
@@ -308,7 +309,7 @@ class ClientSession(Dispatcher):
         return inbound, respond
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe nothing: a session with listeners is a `RecordedSession`; see `InFlight`."""
+        """Do nothing: a session with listeners is a `RecordedSession`; see `InFlight`."""
 
     async def listen(
         self,
@@ -339,7 +340,7 @@ class ClientSession(Dispatcher):
     def _acknowledge(self, params: Mapping[str, object]) -> None:
         meta, agreed = params.get("_meta"), params.get("notifications")
         id_ = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
-        # Our ids are integers. `True` is one for Python, and equals the id 1.
+        # The client's ids are integers. `True` is an integer in Python, and equals the id 1.
         if type(id_) is int and id_ in self._unacknowledged:
             status = self._unacknowledged.pop(id_)
             status.started(agreed if isinstance(agreed, Mapping) else {})
@@ -351,15 +352,15 @@ class ClientSession(Dispatcher):
             return
         id_ = (notification.params or {}).get("requestId")
         if notification.method == "notifications/cancelled" and id_ in self._listens:
-            # The server ends a listen request so, or by a result, or by both (2026-07-28
+            # The server ends a listen request like this, by a result, or by both (2026-07-28
             # `basic/patterns/cancellation` and `basic/patterns/subscriptions`).
             self.pending.resolve(id_, Response(id_, {}))
-        # A copy: one of them may end.
+        # A copy: an observer may be removed.
         for observe in tuple(self.observers):
             observe(notification)
         if not self._handler.overrides("handle_notification"):
-            return  # the handler of the base class ignores all of them
-        # The reader must not wait for a slow handler, and memory must not grow: the oldest goes.
+            return  # the base class ignores all of them
+        # The reader must not wait for a slow handler, and memory is bounded: the oldest is dropped.
         try:
             self._send_notice.send_nowait(notification)
         except trio.WouldBlock:

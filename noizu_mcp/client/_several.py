@@ -27,30 +27,30 @@ from ._several_live import ToolReaders
 from ._targets import read_entry, read_servers
 from ._views import LiveList
 
-#: Seconds that the block waits for its servers: `npx` may have to download one first.
+#: Seconds that the block waits for its servers: `npx` may have to download one.
 START_TIMEOUT: Final = 30.0
 #: Seconds that a list waits for a server.
 LIST_TIMEOUT: Final = 10.0
-#: Characters of the name of a tool (2025-11-25 `server/tools`, "Tool Names").
+#: Maximum characters of a tool name (2025-11-25 `server/tools`, "Tool Names").
 MAX_NAME: Final = 128
-#: Characters at the end of a name that was cut.
+#: Characters of the digest at the end of a shortened name.
 _DIGEST: Final = 8
-#: Characters that no name of a tool has.
+#: Characters that tool names must not have.
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
 #: Options that `connect_all` sets itself.
 _OWN: Final = frozenset({"target", "handler"})
 
 _ELSEWHERE: Final = "under asyncio and in notebooks write `async with noizu_mcp.aio.connect_all(…)`"
 
-#: Makes the handler of a server from the name of the server.
+#: Makes the handler of a server from its name.
 HandlerFactory = Callable[[str], ClientHandler]
 
 
 class Clients:
-    """Connections to several servers; `connect_all` makes it.
+    """Connections to several servers; made by `connect_all`.
 
-    `clients["name"]` is the `Client` of a server. It is another one after a server was started
-    again. Iteration gives the names of all servers, connected or not.
+    `clients["name"]` is the `Client` of a server. It is replaced when the server is reconnected.
+    Iteration yields the names of all servers, connected or not.
 
     Args:
         connections: The connection to each server, by name.
@@ -67,7 +67,7 @@ class Clients:
         self._list_timeout = list_timeout
         self._connections = connections
         self._prefixes = prefixes
-        # The server of each tool that was listed, also of those that are down, and its name there.
+        # The server of each listed tool, even of servers that are down, and the tool's name there.
         self._owners: dict[str, tuple[KeptConnection, str]] = {}
         self._log = ThrottledLog(shown=SHOWN)
 
@@ -90,25 +90,26 @@ class Clients:
     def status(self) -> dict[str, Status]:
         """The state of each server: `connecting`, `connected`, `waiting` or `failed`.
 
-        `waiting` is the pause before another attempt. `failed`: there will be none.
+        `waiting` is the pause before another attempt. `failed`: there will be no attempt.
         """
         return {name: each.status for name, each in self._connections.items()}
 
     @property
     def failures(self) -> dict[str, BaseException]:
-        """The exception of each server that is not connected, for as long as it is not."""
+        """The exception of each server that is not connected."""
         found = self._connections.items()
         return {name: each.failure for name, each in found if each.failure is not None}
 
     async def list_tools(self) -> list[ToolDefinition]:
         """List the tools of all servers, with their prefixes, in the order of the servers.
 
-        The servers are asked at the same time. The tools of a server that is not connected, fails
-        to list them, or takes longer than the `list_timeout` of `connect_all` are left out. An
-        attempt to connect that runs is waited for.
+        The servers are asked concurrently. The tools of a server that is not connected, fails to
+        list them, or takes longer than the `list_timeout` of `connect_all` are left out. A running
+        attempt to connect is awaited.
 
-        A name that begins with the prefix of a server is of no other server. Of two tools with one
-        name, the one counts that had it before, and otherwise the first. The log names the other.
+        A name that begins with the prefix of a server belongs to that server only. If two tools
+        have the same name, the server that had it before keeps it, otherwise the first one gets it.
+        The other one is logged.
         """
         listed: dict[str, Mapping[str, ToolDefinition]] = {}
 
@@ -129,23 +130,23 @@ class Clients:
     def tools(self) -> LiveList[ToolDefinition]:
         """The tools of all servers, as a list that follows changes: `async with clients.tools`.
 
-        It has the names of `list_tools`. A server that ends takes its tools with it, and brings
-        them back when it is connected again. The block goes on while servers come and go; it waits
-        for none that is being connected. The tools of a server that is connected and fails to list
-        them stay as they were, and are asked for again. Each server is asked by itself: one that
-        does not answer delays the changes of no other, and the beginning of the block by
-        `list_timeout` at most.
+        It has the names of `list_tools`. When a server disconnects its tools are removed, and when
+        it is connected again they return. The block continues while servers come and go, and does
+        not wait for servers that are connecting. If a connected server fails to list its tools,
+        they stay as they were, and are requested again. Each server is asked separately: one that
+        does not answer does not delay changes of others, and delays the start of the block by at
+        most `list_timeout`.
         """
         readers = ToolReaders(list(self._connections.values()), self._list_timeout)
         return LiveList(TOOLS, self._read_present, readers.watch, readers.ask)
 
     async def _read_present(self) -> list[ToolDefinition]:
-        """Return the tools that the connected servers listed last, for `tools`."""
+        """Return the tools from the last lists of the connected servers, for `tools`."""
         found = self._connections.items()
         return self._merge({name: each.tools for name, each in found if each.client is not None})
 
     def _merge(self, listed: Mapping[str, Mapping[str, ToolDefinition]]) -> list[ToolDefinition]:
-        """Put the tools of some servers into one list."""
+        """Merge the tools of some servers into one list."""
         self._settle_owners()
         return [
             attrs.evolve(listed[connection.name][tool], name=name)
@@ -163,22 +164,22 @@ class Clients:
     ) -> ToolResult:
         """Call a tool by its name in `list_tools`.
 
-        While its server is being connected, the call waits for that, for at most `timeout`. While
-        its server is down, the call fails at once.
+        While its server is connecting, the call waits, for at most `timeout`. While its server is
+        down, the call fails at once.
 
         Args:
             name: Its name, with the prefix.
             arguments: Its arguments.
-            timeout: Seconds; those of the client by default. Progress starts it again.
+            timeout: Seconds; the client's timeout by default. Progress restarts it.
             progress: Called with each `Progress`.
 
         Returns:
             The result; see `Client.call_tool`.
 
         Raises:
-            McpError: No server has such a tool, or its server answered with an error.
-            ConnectionClosed: The server is not connected, or ended meanwhile; the text names it. A
-                call that was sent is not sent again.
+            McpError: The tool is unknown, or its server answered with an error.
+            ConnectionClosed: The server is not connected, or disconnected in the meantime; the text
+                names it. A call that was sent is not sent again.
             RequestTimeout: The server did not connect, or did not answer, in time.
         """
         connection, tool = await self._find(name)
@@ -188,7 +189,7 @@ class Clients:
             return await client.call_tool(tool, arguments, timeout=patience, progress=progress)
 
     def _known(self, name: str) -> tuple[KeptConnection, Client, str] | None:
-        """Find a tool that was listed, with its name there, if its server is connected now."""
+        """Find a listed tool, with its name there, if its server is connected."""
         owner = self._owners.get(name)
         if owner is None:
             return None
@@ -210,7 +211,7 @@ class Clients:
             return self._owners[name]
         for home in homes:
             if not home.is_listed:
-                # It is down, and says so, or has its tools again by now.
+                # It is down and raises that, or has its tools again by now.
                 return home, name.removeprefix(self._start_of(home))
         meant = nearest(name, self._owners)
         text = f"Unknown tool: {name}" + (f"; did you mean {meant}?" if meant else "")
@@ -219,12 +220,12 @@ class Clients:
         raise McpError(INVALID_PARAMS, text)
 
     def _start_of(self, connection: KeptConnection) -> str:
-        """Return the beginning of the names of a server; empty without a prefix."""
+        """Return the prefix of the names of a server; empty without a prefix."""
         prefix = self._prefixes[connection.name]
         return f"{prefix}_" if prefix else ""
 
     def _homes_of(self, name: str) -> list[KeptConnection]:
-        """List the servers with the longest prefix that a name has."""
+        """Return the servers with the longest prefix of a name."""
         starts = {each: self._start_of(each) for each in self._connections.values()}
         longest = max(filter(name.startswith, starts.values()), key=len, default="")
         return [each for each, start in starts.items() if start and start == longest]
@@ -259,20 +260,20 @@ class Clients:
 
 
 def join_name(prefix: str, tool: str) -> str:
-    """Make the name of a tool among those of other servers; see `bound_name`.
+    """Make the name of a tool from a prefix; see `bound_name`.
 
     Args:
         prefix: The prefix of its server; empty for none.
-        tool: Its name at its server.
+        tool: Its name on its server.
     """
     return bound_name(f"{prefix}_{tool}") if prefix else tool
 
 
 def bound_name(name: str) -> str:
-    """Return a name that was made of two.
+    """Shorten a name if necessary.
 
-    If it is too long it is cut and ends in a digest of the whole: it is the same in every list,
-    whatever else there is.
+    A name that is too long is cut, and ends in a digest of the whole name: it is the same in every
+    list, independent of other names.
     """
     if len(name) <= MAX_NAME:
         return name
@@ -291,38 +292,38 @@ async def connect_all(
     list_timeout: float = LIST_TIMEOUT,
     **options: Any,
 ) -> AsyncIterator[Clients]:
-    """Connect to several servers for as long as the block runs.
+    """Connect to several servers while the block runs.
 
-    The servers start side by side. One that fails, now or later, takes no other down: its failure
-    is in `clients.failures` and in the log, and it is connected again, with growing pauses. At the
-    end of the block all connections are closed at the same time.
+    The servers start concurrently. A server that fails, now or later, does not affect others: its
+    failure is in `clients.failures` and in the log, and it is connected again, with growing pauses.
+    At the end of the block all connections are closed concurrently.
 
     Args:
-        config: The path of a file of the `mcpServers` form, its content as a mapping, or a mapping
-            of names to targets of `connect`.
-        handler: Answers the questions of all servers and takes their notifications; or a class or
-            a function that is called with the name of each server and returns its handler. A
-            handler that takes notifications gets those of changed lists, on every revision.
-        prefix: True: the tools of a server are called `server_tool`. A mapping gives some servers
-            another prefix, `{"github": "gh", "files": ""}`. None: tools keep their names.
-        per_server: Options of `connect` for some servers, by name; they take precedence:
-            `{"github": {"auth": OAuth()}}`.
-        start_timeout: Seconds that the block waits for the servers at its beginning; those that
-            take longer are connected later.
-        list_timeout: Seconds that `list_tools`, and the beginning of a block with `clients.tools`,
-            wait for a server. The tools of one that takes longer are left out.
-        **options: Options of `connect` for all servers, but for `auth`.
+        config: The path of a file in the `mcpServers` format, its content as a mapping, or a
+            mapping of names to targets of `connect`.
+        handler: Answers the requests of all servers and handles their notifications; or a class or
+            function that is called with the name of each server and returns its handler. A handler
+            of notifications is notified of changed lists, on every revision.
+        prefix: True to name the tools of a server `server_tool`. A mapping gives some servers
+            another prefix, `{"github": "gh", "files": ""}`. None to keep the names of tools.
+        per_server: Options of `connect` for some servers, by name; they have priority: `{"github":
+            {"auth": OAuth()}}`.
+        start_timeout: Seconds that the block waits for the servers at its start; slower ones are
+            connected later.
+        list_timeout: Seconds that `list_tools`, and the start of a block with `clients.tools`, wait
+            for a server. The tools of a slower one are left out.
+        **options: Options of `connect` for all servers, except `auth`.
 
     Yields:
         The clients.
 
     Raises:
-        RuntimeError: No trio task runs here; `noizu_mcp.aio.connect_all` is for asyncio.
+        RuntimeError: The caller is not a trio task; `noizu_mcp.aio.connect_all` is for asyncio.
         TransportError: The file cannot be read, or names no servers.
-        TypeError: An option is unknown, `auth` is given for all servers, or `handler` makes no
-            `ClientHandler`.
-        ValueError: A prefix has characters that names of tools must not have, or `prefix` or
-            `per_server` names no server.
+        TypeError: An option is unknown, `auth` is given for all servers, or `handler` does not make
+            a `ClientHandler`.
+        ValueError: A prefix has characters that tool names must not have, or `prefix` or
+            `per_server` names an unknown server.
     """
     check_on_trio("connect_all", _ELSEWHERE)
     entries = read_servers(config)
@@ -348,7 +349,7 @@ async def connect_all(
 
 
 def _read(entry: object, name: str) -> Any:
-    """Read an entry; a malformed entry is a failure of its server."""
+    """Read an entry; if it is malformed, return the exception."""
     try:
         return read_entry(entry, name)
     except (TargetError, ValueError) as error:
@@ -375,7 +376,7 @@ def _check_name(option: str, name: str, servers: list[str]) -> None:
 
 
 def _read_prefixes(prefix: bool | Mapping[str, str] | None, servers: list[str]) -> dict[str, str]:
-    """Find the prefix of each server; a name of a server may have any characters."""
+    """Return the prefix of each server; names of servers may have any characters."""
     if not prefix and not isinstance(prefix, Mapping):
         return dict.fromkeys(servers, "")
     found = {name: _UNFIT.sub("_", name) for name in servers}

@@ -1,8 +1,8 @@
 """The live list of the tools of several servers.
 
-Theory of operation. The tools of each server are read by a task of its own, a `Reader`, when they
-may have changed: a server that is silent, or refuses, delays no other. The list itself is made of
-what was read last, and asks no server.
+Theory of operation. The tools of each server are read by a separate task when they may have
+changed: a server that does not answer, or refuses, does not delay others. The list itself is made
+from the last results, and asks no server.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -18,7 +18,7 @@ from ._views import ListRefresher
 
 
 class ToolReaders:
-    """Reads the tools of several servers for as long as a live list is open.
+    """Reads the tools of several servers while a live list is open.
 
     Args:
         connections: The connections to the servers.
@@ -35,7 +35,7 @@ class ToolReaders:
 
     @asynccontextmanager
     async def watch(self, tell: Callable[[], object]) -> AsyncIterator[None]:
-        """Call a function whenever the tools of a server may be other ones; see `LiveList`."""
+        """Call a function whenever the tools of a server may have changed; see `LiveList`."""
         self._tell = tell
         for connection, reader in self._readers:
             connection.watchers += [reader.note, tell]
@@ -51,7 +51,7 @@ class ToolReaders:
                 connection.watchers.remove(tell)
 
     async def ask(self) -> None:
-        """Read the tools of all servers that are connected, at the same time."""
+        """Read the tools of all connected servers concurrently."""
         async with trio.open_nursery() as nursery:
             for _, reader in self._readers:
                 nursery.start_soon(self._ask, reader)
@@ -60,7 +60,7 @@ class ToolReaders:
         with trio.move_on_after(self._patience), suppress(*PEER_FAILURES):
             await reader.refresh()
             return
-        # The task of the reader tries it again, with more patience, and logs the failure.
+        # The task of the reader tries again without this timeout, and logs the failure.
         reader.note()
 
     async def _read(self, connection: KeptConnection) -> None:
@@ -70,7 +70,7 @@ class ToolReaders:
         try:
             await connection.read_tools(client, anew=True)
         except PEER_FAILURES:
-            # The end of the connection is one more change.
+            # The end of the connection is another change.
             if connection.client is client:
                 raise
         self._tell()

@@ -1,8 +1,8 @@
 """Skills of a server: files are found by the entry of the skill, and verified against it.
 
-Source: SEP-2640, "Integrity and Verification". A file is read when it is wanted, never before. Its
-size, its digest and, for `SKILL.md`, its frontmatter must be those of the entry. This shows that
-the file belongs to the entry, not that either can be trusted.
+Source: SEP-2640, "Integrity and Verification". A file is read when it is needed, never before. Its
+size, its digest and, for `SKILL.md`, its frontmatter must match the entry. This shows that the file
+belongs to the entry, not that either can be trusted.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ _REFRESH: Final = "if the skill has changed, get_skill(uri) gives its new entry"
 
 
 def locate_file(skill: SkillDefinition, path: str) -> str:
-    """Find the URI of a file of a skill; nothing is read.
+    """Return the URI of a file of a skill. Nothing is read.
 
     Args:
         skill: The entry.
         path: A path in the folder of the skill, such as `templates/a.md`.
 
     Raises:
-        SkillError: The entry is invalid or beyond the limits, or does not list the file.
+        SkillError: The entry is not valid or exceeds the limits, or does not list the file.
     """
     problem = next(_find_problems(skill), None)
     if problem is not None:
@@ -60,7 +60,7 @@ def read_entry(uri: str, result: Mapping[str, object]) -> SkillDefinition:
 
 
 def verify_file(skill: SkillDefinition, uri: str, result: ReadResult) -> ResourceContents:
-    """Check that a file is the one that the entry of its skill describes.
+    """Check that a file matches the entry of its skill.
 
     Args:
         skill: The entry.
@@ -68,10 +68,10 @@ def verify_file(skill: SkillDefinition, uri: str, result: ReadResult) -> Resourc
         result: The answer of the server.
 
     Returns:
-        The contents of the file. Of a dynamic skill only the frontmatter can be checked.
+        The contents of the file. For a dynamic skill only the frontmatter can be checked.
 
     Raises:
-        SkillError: It is another file.
+        SkillError: The file does not match.
     """
     if len(result.contents) != 1:
         _refuse(uri, f"the server sent {len(result.contents)} contents, expected one")
@@ -101,7 +101,7 @@ def _refuse(uri: str, text: str) -> NoReturn:
 
 
 def _find_problems(skill: SkillDefinition) -> Iterator[str]:
-    """Find the mistakes in an entry ("Skill Entries"), and the limits that it exceeds."""
+    """Yield the errors in an entry ("Skill Entries"), and the limits that it exceeds."""
     folder, _, file = skill.uri.rpartition("/")
     if file != MANIFEST:
         yield f"its URI does not end in /{MANIFEST}"
@@ -120,7 +120,7 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
         yield from _find_file_problems(f"{folder}/", path, each)
     if len(files) > MAX_FILES:
         yield f"it has {len(files)} files; a skill has at most {MAX_FILES}"
-    # The caller takes the first problem only, so that every size is a number here.
+    # The caller reads the first problem only, so every size is a number here.
     if sum(each["size"] for each in files.values()) > MAX_BYTES:
         yield f"it has more than {MAX_BYTES} bytes"
 

@@ -1,7 +1,7 @@
 """`SyncClient`: a client for programs without an event loop.
 
-A trio loop runs in a thread of its own for as long as the client is open. Each method starts a task
-there and waits for it.
+A trio loop runs in a separate thread while the client is open. Each method starts a task there and
+waits for it.
 """
 
 import abc
@@ -45,7 +45,7 @@ Inner = TypeVar("Inner")
 def blocking(
     method: Callable[Concatenate[Inner, Parameters], Awaitable[Returned]],
 ) -> Callable[Concatenate["SyncOpened[Inner]", Parameters], Returned]:
-    """Make a method that waits for a method of a client on trio."""
+    """Wrap a method of a client on trio in a method that waits for it."""
 
     def call(
         self: "SyncOpened[Inner]", /, *args: Parameters.args, **options: Parameters.kwargs
@@ -59,7 +59,7 @@ def blocking(
 def _entering(
     method: Callable[Concatenate[Inner, Parameters], AbstractAsyncContextManager[Returned]],
 ) -> Callable[Concatenate["SyncOpened[Inner]", Parameters], AbstractContextManager[Returned]]:
-    """Make a method that enters and leaves a context manager of a client on trio."""
+    """Wrap a method that returns a context manager of trio in one for plain code."""
 
     def enter(
         self: "SyncOpened[Inner]", /, *args: Parameters.args, **options: Parameters.kwargs
@@ -90,8 +90,8 @@ def with_options_of(
 class SyncLiveList(ListView[Definition]):
     """A list of the server that follows its changes: `with client.tools as tools`.
 
-    It is the `LiveList` of a client for plain code. The list may change at any time: `items` is one
-    state of it.
+    The `LiveList` of a client, for plain code. The list may change at any time: `items` is one
+    consistent state of it.
 
     Raises:
         BaseException: See `LiveList`.
@@ -116,7 +116,7 @@ class SyncLiveList(ListView[Definition]):
         return self._stack.__exit__(kind, error, traceback)
 
     def refresh(self) -> None:
-        """List now, without waiting for a notice; see `LiveList`."""
+        """List now, without waiting for a notification; see `LiveList`."""
         self._thread.run(self._live.refresh)
 
     def wait_changed(self) -> None:
@@ -125,12 +125,12 @@ class SyncLiveList(ListView[Definition]):
 
 
 class SyncOpened(Generic[Inner]):
-    """A client on a trio loop in a thread of its own, for plain code: the base of `SyncClient`.
+    """A client on a trio loop in a separate thread, for plain code: the base of `SyncClient`.
 
     Args:
         connect: Makes the context manager of trio, from the options.
         options: The options.
-        opened: The thread and the value of the context manager, if it is open already.
+        opened: The thread and the value of the context manager, if already open.
     """
 
     def __init__(
@@ -144,17 +144,17 @@ class SyncOpened(Generic[Inner]):
         self._opened = opened
         self._is_open = opened is not None
         self._stack = ExitStack()
-        # Held while it opens or closes: of two threads that close it, both wait for the end.
+        # Held while it opens or closes: if two threads close it, both wait for the end.
         self._lock = threading.Lock()
 
     def open(self) -> Self:
-        """Connect; `close` ends the connection, in any thread.
+        """Connect. `close` ends the connection, in any thread.
 
         Returns:
             The client itself.
 
         Raises:
-            RuntimeError: It is open already, or this is a trio task.
+            RuntimeError: It is open already, or the caller is a trio task.
             BaseException: See `connect`.
         """
         if trio.lowlevel.in_trio_task():
@@ -208,7 +208,7 @@ class SyncOpened(Generic[Inner]):
                 self.close()
 
     def _options_in(self, thread: TrioThread) -> Mapping[str, object]:
-        """Adapt the options to a thread: the handler sees the client of plain code."""
+        """Adapt the options to a thread: the handler sees the client for plain code."""
         handler = self._options.get("handler")
         if not isinstance(handler, ClientHandler):
             return self._options
@@ -217,7 +217,7 @@ class SyncOpened(Generic[Inner]):
 
     @abc.abstractmethod
     def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
-        """Give the client of a handler; see `ForwardingHandler`."""
+        """Return the client for a handler; see `ForwardingHandler`."""
 
     @property
     def _thread(self) -> TrioThread:
@@ -238,20 +238,20 @@ class SyncOpened(Generic[Inner]):
 class SyncClient(SyncOpened[Client]):
     """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
 
-    It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
-    wait. Any thread may call them, several at a time, and any thread may close the client. Without
-    a block, `open` and `close` begin and end the connection; a program that ends without `close`
-    closes it then. Coroutine functions of a handler run on a trio loop in a thread of the client,
-    as do callbacks for progress; they cannot call the client. In a trio task it would stop the
-    loop, and is refused: use `connect` there, and `noizu_mcp.aio.connect` under asyncio.
+    It has the options of `connect`, and the methods and attributes of `Client`; the methods block.
+    Any thread may call them, several at a time, and any thread may close the client. Without a
+    block, `open` and `close` begin and end the connection; if a program ends without `close`, it is
+    closed then. Coroutine functions of a handler run on a trio loop in a thread of the client, as
+    do callbacks for progress; they cannot call the client. It cannot be opened in a trio task,
+    which it would block: use `connect` there, and `noizu_mcp.aio.connect` under asyncio.
 
     Args:
         target: A server, a command, a URL or a stream; see `connect`.
         **options: The options of `connect`.
 
     Raises:
-        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
-        BaseException: See `connect`; when the block is entered.
+        RuntimeError: It is opened in a trio task, or twice; or it is used before it was opened.
+        BaseException: See `connect`; raised when the block is entered.
     """
 
     @with_options_of(connect)
@@ -259,7 +259,8 @@ class SyncClient(SyncOpened[Client]):
         super().__init__(partial(connect, target), options)
 
     def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
-        self._opened = thread, client  # the server may ask before the connection is complete
+        # the server may send requests before the connection is complete
+        self._opened = thread, client
         return lambda: client if thread.is_current else self
 
     @property
@@ -274,12 +275,12 @@ class SyncClient(SyncOpened[Client]):
 
     @property
     def instructions(self) -> str | None:
-        """Its instructions for use by a model, or None."""
+        """Its instructions for a model, or None."""
         return self._client.instructions
 
     @property
     def timeout(self) -> float:
-        """Seconds that a request may take by default."""
+        """The default timeout of a request in seconds."""
         return self._client.timeout
 
     @timeout.setter
@@ -334,7 +335,7 @@ class SyncClient(SyncOpened[Client]):
 
 
 def sync_client_of(thread: TrioThread, client: Client) -> SyncClient:
-    """Make the client for plain code of a client that is open already, in a thread."""
+    """Make the `SyncClient` for a client that is already open in a thread."""
     made = SyncClient.__new__(SyncClient)
     SyncOpened.__init__(made, connect, {}, (thread, client))
     return made

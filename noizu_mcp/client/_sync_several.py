@@ -24,17 +24,17 @@ from ._trio_thread import TrioThread
 class SyncClients(SyncOpened[Clients]):
     """Several servers for plain code: `with SyncClients("mcp.json") as clients: …`.
 
-    It takes the options of `connect_all`, and has the methods and attributes of `Clients`; the
-    methods wait, and `clients["name"]` is a `SyncClient`, which is open for as long as this is. See
-    `SyncClient` about threads, handlers, and `open` and `close` without a block.
+    It has the options of `connect_all`, and the methods and attributes of `Clients`; the methods
+    block, and `clients["name"]` is a `SyncClient`, which is open as long as this object. See
+    `SyncClient` for threads, handlers, and `open` and `close` without a block.
 
     Args:
         config: The servers; see `connect_all`.
         **options: The options of `connect_all`.
 
     Raises:
-        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
-        BaseException: See `connect_all`; when the block is entered.
+        RuntimeError: It is opened in a trio task, or twice; or it is used before it was opened.
+        BaseException: See `connect_all`; raised when the block is entered.
     """
 
     @with_options_of(connect_all)

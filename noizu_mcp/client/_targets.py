@@ -1,8 +1,8 @@
-"""Targets of `connect`: every form of naming a server, and the files that hosts keep them in.
+"""Targets of `connect`: all forms of naming a server, and the configuration files of hosts.
 
-The form of these files is that of the hosts: one object with an entry for each server, under
-`mcpServers` (Claude, Cursor and most others) or `servers` (VS Code). Hosts add members of their
-own, which are ignored unless they change how a server is reached.
+These files have the format of the hosts: an object with an entry for each server, under
+`mcpServers` (Claude, Cursor and most others) or `servers` (VS Code). Hosts add their own members,
+which are ignored unless they change how a server is reached.
 """
 
 import json
@@ -26,12 +26,12 @@ Opened = Union["Server", type["Server"], Stdio, Http, MessageStream]
 #: The targets of `connect`; a context manager yields one of the other forms.
 Target = Opened | str | os.PathLike[str] | Mapping[str, object] | AbstractAsyncContextManager[Any]
 
-#: The member of a file that holds the servers, in the order of preference.
+#: The member of a file with the servers, in order of preference.
 _SERVERS: Final = ("mcpServers", "servers")
 #: Values of `type`; hosts spell Streamable HTTP in several ways.
 _LOCAL: Final = ("stdio", "local")
 _REMOTE: Final = ("http", "streamable-http", "streamableHttp", "streamable_http")
-#: The members in which variables are filled in.
+#: The members in which variables are replaced.
 _FILLED: Final = ("command", "args", "env", "cwd", "url", "headers")
 #: `package.module`, `package.module:Name`, `path/to/file.py` and `path/to/file.py:Name`.
 _CODE: Final = re.compile(r"(.+\.py|\w+(\.\w+)*)(:\w+)?")
@@ -46,11 +46,11 @@ def read_target(target: Target) -> Opened:
         target: The target.
 
     Returns:
-        A server, its class, a command, a URL or a stream. Anything else is returned as it is, for
+        A server, its class, a command, a URL or a stream. Anything else is returned unchanged, for
         the caller to refuse.
 
     Raises:
-        TargetError: A text, a file or a mapping names no server, or more than one.
+        TargetError: A text, a file or a mapping names no server, or several.
         ValueError: The URL is not valid.
     """
     if isinstance(target, os.PathLike):
@@ -65,7 +65,7 @@ def read_target(target: Target) -> Opened:
     if path.endswith(".json"):
         return _read_named(path, name)
     if _CODE.fullmatch(target):
-        # A client of another process loads no code of servers.
+        # A client of another process loads no server code.
         from ..server import load_server
 
         return load_server(target)
@@ -82,7 +82,7 @@ def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[
         config: The path of a file; a mapping of the same form; or a mapping of names to targets.
 
     Returns:
-        The entry of each server, for `read_entry`; without those that are `disabled`.
+        The entry of each server, for `read_entry`, without servers that are `disabled`.
 
     Raises:
         TargetError: The file cannot be read, or has no servers.
@@ -109,14 +109,14 @@ def read_entry(entry: Any, where: str) -> Opened:
     """Read the entry of one server.
 
     Args:
-        entry: `{"command": …}` or `{"url": …}` with the members that hosts know, or a target.
+        entry: `{"command": …}` or `{"url": …}` with the members that hosts use, or a target.
         where: Names the entry in errors.
 
     Returns:
         The target, as `read_target` returns it.
 
     Raises:
-        TargetError: The entry is malformed, or needs something that is not there.
+        TargetError: The entry is malformed, or something that it needs is missing.
     """
     if not isinstance(entry, Mapping):
         return read_target(entry)
@@ -143,7 +143,7 @@ def _is_disabled(entry: object) -> bool:
 
 
 def _read_named(path: str, name: str) -> Opened:
-    """Read one server of a file: the one with a name, or the only one."""
+    """Read one server of a file, by name or the only one."""
     servers = read_servers(path)
     if name:
         if name not in servers:
@@ -156,7 +156,7 @@ def _read_named(path: str, name: str) -> Opened:
 
 
 def _only_entry(config: Mapping[str, object]) -> Any:
-    """Find the entry of a mapping that stands for one server."""
+    """Return the entry of a mapping with one server."""
     if "command" in config or "url" in config:
         return config
     servers = read_servers(config)
@@ -177,7 +177,7 @@ def _read_members(entry: Mapping[str, object]) -> Stdio | Http:
 
     Raises:
         TypeError: A member has a wrong type.
-        ValueError: A member has a wrong value, or a variable is not set.
+        ValueError: The value of a member is not valid, or a variable is not set.
     """
     has_command, has_url = "command" in entry, "url" in entry
     if has_command == has_url:
@@ -205,7 +205,7 @@ def _read_members(entry: Mapping[str, object]) -> Stdio | Http:
         ("cwd", cwd or ""),
         *(("args", each) for each in args),
     ):
-        if not isinstance(value, str):  # often a port, which JSON has as a number
+        if not isinstance(value, str):  # often a port, which is a number in JSON
             raise TypeError(f"{name} must be text, got {value!r}")
     return Stdio(command, *args, env=_mapping(filled, "env"), cwd=cwd)
 
@@ -218,7 +218,7 @@ def _mapping(entry: Mapping[str, object], name: str) -> Mapping[str, str] | None
 
 
 def _fill_in(value: object) -> Any:
-    """Fill in the variables of a member: in a text, in a list, or in the values of an object.
+    """Replace the variables in a text, in a list, or in the values of an object.
 
     Claude Code writes `${VAR}` and `${VAR:-default}`; VS Code and Cursor write `${env:VAR}`.
     """
@@ -234,7 +234,7 @@ def _fill_in(value: object) -> Any:
 def _value_of(found: re.Match[str]) -> str:
     named = _NAME.fullmatch(found[1])
     if named is None:
-        # Unreplaced, the text would become a wrong password or the name of a folder.
+        # Without replacement, the text would be a wrong password or folder.
         raise ValueError(f"{found[0]} is not known here; write ${{VAR}} or ${{VAR:-default}}")
     name, default = named.groups()
     value = os.environ.get(name, default)

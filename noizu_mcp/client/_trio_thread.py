@@ -1,4 +1,4 @@
-"""A trio loop in a thread of its own, for callers in other threads."""
+"""A trio loop in a separate thread, for callers in other threads."""
 
 import contextvars
 import threading
@@ -29,7 +29,7 @@ class TrioThread:
     """A trio loop in a thread, for callers in other threads.
 
     Args:
-        nursery: Where their tasks run.
+        nursery: Runs their tasks.
     """
 
     def __init__(self, nursery: trio.Nursery) -> None:
@@ -46,11 +46,11 @@ class TrioThread:
     def start(
         self, work: Callable[[], Awaitable[Returned]], scope: trio.CancelScope | None = None
     ) -> "Future[Returned]":
-        """Start a task; it sees the context variables of the caller.
+        """Start a task with the context variables of the caller.
 
         Args:
             work: The coroutine function.
-            scope: Surrounds it.
+            scope: The scope around the task.
 
         Raises:
             ConnectionClosed: The loop has ended.
@@ -61,7 +61,7 @@ class TrioThread:
         ended: Future[Returned] = Future()
 
         def begin() -> None:
-            if self.stopped.is_set():  # it was, before the loop came to this
+            if self.stopped.is_set():  # it ended before the loop ran this
                 ended.set_exception(_closed())
             else:
                 surrounded = scope or trio.CancelScope()
@@ -74,15 +74,15 @@ class TrioThread:
         return ended
 
     def soon(self, function: Callable[[], object]) -> None:
-        """Call a function in the loop; once that has ended, nothing happens."""
+        """Call a function in the loop. Does nothing once the loop has ended."""
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(function)
 
     def run(self, work: Callable[[], Awaitable[Returned]]) -> Returned:
-        """Run a task, and wait for it; Ctrl-C cancels it.
+        """Run a task, and wait for it. Ctrl-C cancels it.
 
         Raises:
-            ConnectionClosed: The client was closed meanwhile.
+            ConnectionClosed: The client was closed in the meantime.
             BaseException: Raised by the task.
         """
         scope = trio.CancelScope()
@@ -91,14 +91,14 @@ class TrioThread:
             ended = self.start(work, scope)
             return ended.result()
         finally:
-            # Ctrl-C may come before `start` has returned; the task runs all the same.
+            # Ctrl-C may come before `start` has returned; the task still runs.
             if ended is None or not ended.done():
                 self.soon(scope.cancel)
 
 
 @contextmanager
 def trio_thread() -> Iterator[TrioThread]:
-    """Run a trio loop in a thread of its own while the block runs."""
+    """Run a trio loop in a separate thread while the block runs."""
     started: Future[TrioThread] = Future()
 
     async def main() -> None:
@@ -108,7 +108,7 @@ def trio_thread() -> Iterator[TrioThread]:
             await thread.stopped.wait()
             nursery.cancel_scope.cancel()
 
-    # A daemon: a program that never closes the client can end all the same.
+    # A daemon: a program that never closes the client can still end.
     thread = threading.Thread(target=trio.run, args=(main,), name="noizu-mcp client", daemon=True)
     thread.start()
     inner = started.result()
@@ -122,11 +122,11 @@ def trio_thread() -> Iterator[TrioThread]:
 class HeldInThread(AbstractContextManager[Returned]):
     """Enters and leaves a context manager of trio in one task of a thread.
 
-    Not a generator: one that is dropped would wait for its end, and in a process that was forked
-    there is no thread that brings it.
+    Not a generator: when it is dropped it would wait for its end, and in a forked process there is
+    no thread for that.
 
     Args:
-        thread: Where the task runs.
+        thread: The thread of the task.
         manager: The context manager.
     """
 

@@ -1,16 +1,17 @@
 """Live lists: the tools, prompts, resources or templates of servers, kept up to date.
 
-Theory of operation. A live list works while its block runs. It is *current*, or *stale*: a notice
-of a server makes it stale. One task, of a `Reader`, waits until the list is stale, gives other
-notices `SETTLE` seconds to come, calls the list current, and reads it. In this order: a notice that
-comes while the list is read makes it stale again, so the last reading begins after the last notice.
-However many notices come, there is one reading every `SETTLE` seconds at most. A reading that fails
-is repeated with the next notice, or after pauses that grow; until then the list stays as it was.
+Theory of operation. A live list works while its block runs. It is *current* or *stale*: a
+notification of a server makes it stale. One task, of a `Reader`, waits until the list is stale,
+waits `SETTLE` seconds for other notifications, marks the list as current, and reads it. In this
+order: a notification that arrives while the list is read makes it stale again, so the last reading
+begins after the last notification. However many notifications arrive, there is at most one reading
+every `SETTLE` seconds. A reading that fails is repeated after the next notification, or after
+growing pauses; until then the list does not change.
 
-The notices of one server come from `watch_server`. Up to 2025-11-25 a server tells changes unasked.
-On 2026-07-28 a task keeps a listen request open (see `_listening`). The end of the connection ends
-the block with `ConnectionClosed`. The list of several servers is in `_several_live`: there the end
-of a connection is one more change.
+The notifications of one server come from `watch_server`. Up to 2025-11-25 a server sends changes by
+itself. On 2026-07-28 a task keeps a listen request open (see `_listening`). The end of the
+connection ends the block with `ConnectionClosed`. The list of several servers is in
+`_several_live`: there the end of a connection is another change.
 """
 
 import math
@@ -34,7 +35,7 @@ from ._session import ClientSession
 #: Calls a function at each change of a list, while the block runs.
 Watch = Callable[[Callable[[], object]], AbstractAsyncContextManager[None]]
 
-#: Seconds between a notice and the reading of the list: further notices need no reading of theirs.
+#: Seconds between a notification and the reading of the list, to cover further notifications.
 SETTLE: Final = 0.1
 
 
@@ -50,19 +51,19 @@ class ListRefresher:
         self._title = title
         self._read = read
         self._stale = trio.Event()
-        # One reading at a time: the answer to an earlier one must not replace that to a later one.
+        # One reading at a time: an earlier answer must not replace a later one.
         self._turn = trio.Lock()
         self._log = ThrottledLog(shown=SHOWN)
 
     def note(self) -> None:
-        """Note that the list is stale."""
+        """Mark the list as stale."""
         self._stale.set()
 
     async def refresh(self) -> None:
-        """Read the list now; a failure is raised."""
+        """Read the list now. Failures are raised."""
         async with self._turn:
-            # Before the request: a notice that comes from now on asks for another reading. One that
-            # is not set is kept, since a task waits for it.
+            # Before the request: a notification from now on causes another reading. An unset event
+            # is kept, since a task waits for it.
             if self._stale.is_set():
                 self._stale = trio.Event()
             await self._read()
@@ -86,11 +87,11 @@ class ListRefresher:
 
 
 class _Entries(Generic[Definition]):
-    """The entries of a live list; all faces of the list share them.
+    """The entries of a live list, shared by all views of the list.
 
     Attributes:
         items: The entries, in the order of the server.
-        by_key: The same by name or URI; None while no block runs.
+        by_key: The same by name or URI; None while no block is running.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class _Entries(Generic[Definition]):
 
 
 class ListView(Generic[Definition]):
-    """The definitions of a live list, to look at.
+    """The definitions of a live list, read-only.
 
     Args:
         entries: The entries.
@@ -110,7 +111,7 @@ class ListView(Generic[Definition]):
 
     @property
     def items(self) -> tuple[Definition, ...]:
-        """The definitions as they are now, in the order of the server."""
+        """The current definitions, in the order of the server."""
         self._table()
         return self._entries.items
 
@@ -142,15 +143,15 @@ class ListView(Generic[Definition]):
 class LiveList(ListView[Definition]):
     """A list that follows the changes of its server: `async with client.tools as tools`.
 
-    It is read when the block begins, and again after each change. Iteration gives the definitions
-    as they are now; `tools["add"]` and `"add" in tools` find one by its name, or a resource by its
+    It is read when the block begins, and again after each change. Iteration yields the current
+    definitions; `tools["add"]` and `"add" in tools` look up one by its name, or a resource by its
     URI. The list changes only while a task waits: a loop without `await` sees one state. A server
-    that does not tell changes (`listChanged`) is listed once; `refresh` lists it again.
+    that does not report changes (`listChanged`) is listed once; `refresh` lists it again.
 
     Args:
         kind: The list.
-        read: Returns the entries as they are now.
-        watch: Tells changes while the block runs.
+        read: Returns the current entries.
+        watch: Reports changes while the block runs.
         ask: Called before `read` when the block begins, and by `refresh`.
 
     Raises:
@@ -196,7 +197,7 @@ class LiveList(ListView[Definition]):
         return await block.__aexit__(kind, error, traceback)
 
     async def refresh(self) -> None:
-        """List now, without waiting for a notice.
+        """List now, without waiting for a notification.
 
         Raises:
             McpError: The server refused.
@@ -225,7 +226,7 @@ class LiveList(ListView[Definition]):
         """Read the entries."""
         items = tuple(await self._read())
         before, self._entries.items = self._entries.items, items
-        # The block may have ended meanwhile.
+        # The block may have ended in the meantime.
         if self._block is not None:
             self._entries.by_key = {getattr(each, self._kind.key): each for each in items}
         if items != before:
@@ -236,7 +237,7 @@ class LiveList(ListView[Definition]):
         """Keep the list up to date while the block runs."""
         try:
             with single_failure(ConnectionClosed):
-                # Watched before the list is read: a change in between must not get lost.
+                # Subscribe before the list is read, so that no change is missed.
                 async with self._watch(self._reader.note), trio.open_nursery() as nursery:
                     await self._ask()
                     await self._reader.refresh()
@@ -259,7 +260,7 @@ async def watch_server(
         session: The connection.
         kind: The list.
         tell: Called at each change.
-        is_told: True if the server tells changes of the list.
+        is_told: True if the server reports changes of the list.
 
     Raises:
         ConnectionClosed: The connection ended while the block ran.
@@ -290,7 +291,7 @@ async def _listen(session: ClientSession, kind: ListKind[Any], nursery: trio.Nur
     try:
         await nursery.start(listen, session, (kind.change,))
     except McpError as error:
-        # Some servers offer `listChanged`, and keep it in sessions only.
+        # Some servers offer `listChanged`, and support it in sessions only.
         if error.code != METHOD_NOT_FOUND:
             raise
         logger.warning("%s is read once: %s", kind.method, error)

@@ -1,6 +1,6 @@
 """Contracts of a context: with its request, the loop of its handler, and a server around it.
 
-They stand below everything that handles a request, so that the types point one way.
+They are at the bottom of everything that handles a request, so that types are imported one way.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -27,12 +27,12 @@ Result = TypeVar("Result")
 
 
 class HandledRequest(Protocol):
-    """A request, a task or a session, as the contexts of its handlers need it.
+    """A request, a task or a session, as the contexts of its handlers use it.
 
     Attributes:
         running: The server while it is served.
         envelope: The metadata of the request.
-        dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+        dispatcher: The session; None for a request of 2026-07-28 over HTTP.
     """
 
     running: "RunningServer"
@@ -41,7 +41,7 @@ class HandledRequest(Protocol):
 
     @property
     def context(self) -> "ServerContext":
-        """The context of its handler."""
+        """The context of the handler."""
 
     @property
     def id(self) -> str | int:
@@ -73,17 +73,17 @@ class HandledRequest(Protocol):
 
     @property
     def opening(self) -> "TaskOpening | None":
-        """Begins the task of the call; None for a call without."""
+        """The start of the task of the call; None if the call has no task."""
 
     @property
     def asker(self) -> "LiveAsker | RoundAsker | None":
-        """Asks the client; None until something is asked."""
+        """Asks the client; None until the handler asks something."""
 
     def stop(self) -> None:
         """Cancel the work: the request has its answer."""
 
     def need(self, missing: str) -> None:
-        """Do nothing; a session raises, since it is no request.
+        """Do nothing for a request; raise for a session.
 
         Args:
             missing: What a session does not have.
@@ -104,7 +104,7 @@ class HandledRequest(Protocol):
         """Send progress, from any thread; the numbers are checked."""
 
     def end_stream(self, retry_after: float) -> None:
-        """Let the client come back for the rest, from any thread; the number is checked."""
+        """Let the client reconnect for the rest, from any thread. The number is checked."""
 
     async def ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
@@ -118,27 +118,27 @@ class HandledRequest(Protocol):
         """Ask the questions of an `InputRequired` that a handler returned.
 
         Returns:
-            True when the answers are here and the handler is to be run again; False when they
-            come with another request, and this one has its answer.
+            True if the answers are here and the handler runs again; False if they come with another
+            request, and this one is answered.
         """
 
 
 class TaskOpening(Protocol):
-    """The start of the task of a call, where its tool has tasks."""
+    """The start of the task of a call, if its tool supports tasks."""
 
     @property
     def begins_itself(self) -> bool:
-        """True if the handler begins the task, with `ctx.start_task()`."""
+        """True if the handler begins the task with `ctx.start_task()`."""
 
     async def begin(self) -> None:
-        """Begin the task if the client takes one; then this call is cancelled. A checkpoint."""
+        """Begin the task if the client accepts one; this call is then cancelled. A checkpoint."""
 
     def takes_task(self) -> bool:
-        """Tell whether `begin` begins a task, or has begun it."""
+        """Tell whether `begin` starts a task, or has started it."""
 
 
 class AsyncioSide(Protocol):
-    """The asyncio side of a handler, as its context needs it.
+    """The asyncio side of a handler, as its context uses it.
 
     Attributes:
         ctx: The same context for trio.
@@ -150,15 +150,15 @@ class AsyncioSide(Protocol):
         """Run trio code from the asyncio task, and wait for it."""
 
     def from_trio(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a coroutine function of asyncio callable from trio; others stay."""
+        """Make a coroutine function of asyncio callable from trio; others are unchanged."""
 
 
 class MountedView(Protocol):
-    """The server around a mounted one, as a context of the mounted one needs it."""
+    """The server around a mounted server, as contexts of the mounted server use it."""
 
     @property
     def capability(self) -> "Capability":
-        """The capability of the call, with the names of the mounted server."""
+        """The capability of the call, in the names of the mounted server."""
 
     async def open_capability(self, text: str) -> "Capability":
         """Open the text of a capability; see `Context`."""

@@ -33,7 +33,7 @@ class Portal:
     """Runs functions in the thread of the trio loop in which it was made, from any thread."""
 
     def __init__(self) -> None:
-        # Made in the loop, once: a worker thread has no running loop to ask for a token.
+        # Made in the loop: a worker thread has no running loop to take a token from.
         self._thread = threading.get_ident()
         self._token = trio.lowlevel.current_trio_token()
 
@@ -49,9 +49,9 @@ class Portal:
         return trio.from_thread.run_sync(function, trio_token=self._token)
 
     def run_soon(self, function: Callable[[], object]) -> None:
-        """Run a function in the loop's thread, at once if this is it; does not wait.
+        """Run a function in the loop's thread. Does not wait.
 
-        After the end of the loop nothing happens: nobody is left to be told.
+        Runs it at once if the calling thread is the loop's. Does nothing once the loop has ended.
         """
         if threading.get_ident() == self._thread:
             function()
@@ -76,17 +76,17 @@ class RunningServer:
         transport: `stdio`, `http` or `memory`.
         linger: Runs work that outlives the requests; the work must be bounded.
         memory: Counts the bytes of tasks, where a transport bounds them together with others.
-        parks: False to run each handler again from its start, for each answer.
+        parks: False to run each handler again from its start for each answer.
 
     Attributes:
         linger: See Args.
-        portal: The way in for other threads.
-        merger: Tells changes to those who hear them.
+        portal: Runs functions in the loop from other threads.
+        merger: Passes changes on to the subscribers.
         listeners: The listeners to the server's telemetry.
-        encoding: Held by the request whose large result is encoded next.
-        working: The requests whose handlers run; they may have been refused by now.
-        replayed: The handlers that the log has named because they ran again.
-        on_denied: Called before a request is answered with a lack of scopes.
+        encoding: The lock of the request that encodes a large result.
+        working: The requests whose handlers run. They may have been refused in the meantime.
+        replayed: The handlers that were logged because they ran again.
+        on_denied: Called before a request is answered with a missing scope.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class RunningServer:
 
     @cached_property
     def tasks(self) -> "TaskStore":
-        """The calls that go on as tasks; most servers have none, and the store is not loaded."""
+        """The calls that run as tasks. Loaded on first use."""
         from .tasks._task_store import TaskStore
 
         return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
 
     @cached_property
     def parked(self) -> "ParkedHandlers":
-        """The handlers that wait for the retry of their request."""
+        """The handlers that wait for the retry of their requests."""
         from .asking._parked import ParkedHandlers
 
         options = self.server.options
@@ -135,15 +135,15 @@ class RunningServer:
 
     @cached_property
     def admit(self) -> "Callable[..., Awaitable[None] | None]":
-        """Asks the policies about a call; most servers have none, and their code is not loaded."""
-        # Kept, since an import inside a function costs each call as much as three policies.
+        """Checks the policies of a call. Loaded on first use."""
+        # Stored, since an import inside a function takes as long as three policies in each call.
         from .calls._policy_checks import admit
 
         return admit
 
     @cached_property
     def provider_lists(self) -> "ProviderLists":
-        """The lists of the providers; most servers have none, and their code is not loaded."""
+        """The lists of the providers. Loaded on first use."""
         from .providers._provider_lists import ProviderLists
 
         return ProviderLists(self, self.server.providers)
@@ -155,11 +155,11 @@ class RunningServer:
             await self.provider_lists.begin()
 
     def update_providers(self) -> None:
-        """Take up providers that came or went; in the thread of the loop."""
+        """Add and remove providers that changed. Runs in the loop's thread."""
         self.provider_lists.update()
 
     def end_serving(self) -> None:
-        """End what runs beside the requests; does not wait."""
+        """Stop what runs beside the requests. Does not wait."""
         del self.server.bus.running[self]
         if "provider_lists" in vars(self):
             self.provider_lists.end()
@@ -167,27 +167,27 @@ class RunningServer:
     # Changes
 
     def add_hearer(self, hearer: Hearer) -> None:
-        """Tell it of every change from now on."""
-        # While nobody hears, a change costs this loop nothing.
+        """Subscribe a listener to changes."""
+        # Without listeners a change costs this loop nothing.
         if not self.merger.hearers:
             self.server.bus.add(self._hear)
         self.merger.hearers[hearer] = None
 
     def discard_hearer(self, hearer: Hearer) -> None:
-        """Tell it of no more changes."""
+        """Unsubscribe a listener."""
         del self.merger.hearers[hearer]
         if not self.merger.hearers:
             self.server.bus.discard(self._hear)
 
     def _hear(self, change: Hashable) -> None:
-        # The bus calls in the thread that reports a change; only the loop's thread may go on.
+        # The bus calls in the thread that reports a change, so this switches to the loop's thread.
         self.portal.run_soon(partial(self.merger.report, change))
 
     def _find_task(self, id_: str) -> "RunningTask | None":
         return self.tasks.get(id_)  # here, since the store is loaded with the first task
 
     async def settle_tasks(self, patience: float) -> None:
-        """Wait for the tasks, and cancel those that take longer.
+        """Wait for the tasks, and cancel tasks that take longer.
 
         Args:
             patience: Seconds.

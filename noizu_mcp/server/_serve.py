@@ -1,12 +1,12 @@
 """Serving: a server on a pipe for as long as a connection lasts, or one stateless request.
 
-Theory of operation. A pipe ends in this order: no more messages, the end of the subscriptions, the
-grace of requests and tasks, the end of the session, the cancellation of its nursery. Answers can be
-sent until the grace is over, so a client that closes its side still gets them. Where nobody reads
-them (`hang_up`) there is no grace. Work that lingers
-lives in the nursery of the session; one deadline bounds requests and tasks together, so a shutdown
-takes `grace` and the time of `unsubscribe` at most. A stateless request has no such phases: it
-lives in the task of its HTTP request and ends with it.
+Theory of operation. A pipe ends in this order: stop reading messages, end the subscriptions, wait
+for requests and tasks (the grace), end the session, cancel its nursery. Answers can be sent until
+the grace is over, so a client that closes its side still gets them. If the peer reads no answers
+(`hang_up`) there is no grace. Lingering work runs in the nursery of the session; one deadline
+bounds requests and tasks together, so a shutdown takes at most `grace` plus the time of
+`unsubscribe`. A stateless request has no such phases: it runs in the task of its HTTP request and
+ends with it.
 """
 
 import itertools
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 class PipeSession(Session):
-    """A session that one stream carries, from its first message to its end.
+    """The session of one stream, from its first message to its end.
 
     Args:
         server: The server.
         stream: Carries the messages; `run` closes it.
         state: The value that the server's lifespan yielded.
         transport: The value of `ctx.transport`.
-        principal: The caller, as the program that serves says; None: it does not.
+        principal: The caller, as given by the serving program; None if it names no caller.
         parks: See `RunningServer`.
     """
 
@@ -75,17 +75,17 @@ class PipeSession(Session):
         """Serve until the peer ends the connection or `stop` is called.
 
         Args:
-            grace: Seconds that running requests and tasks get once no more can come.
+            grace: Seconds that running requests and tasks get once no more messages can come.
         """
         async with trio.open_nursery() as self._nursery:
             try:
                 await self.running.begin_serving()
                 await self._loop.run(grace=grace)
-                # One grace for both: tasks get what requests have left of it.
+                # One grace for both: tasks get the time that requests have left.
                 left = 0.0 if self._is_unread else self._ended + grace - trio.current_time()
                 await self.running.settle_tasks(max(0.0, left))
             finally:
-                # In `finally`: also a broken stream must end the subscriptions of the author's.
+                # In `finally`, so that a broken stream also ends the author's subscriptions.
                 self.end_session()
                 for request in self.requests.values():
                     request.withdrawn = True  # a thread that goes on sees `ctx.cancelled`
@@ -98,7 +98,7 @@ class PipeSession(Session):
         self._ended = trio.current_time()
 
     def stop(self) -> None:
-        """Take no more messages and let `run` end in order."""
+        """Take no more messages, so that `run` ends gracefully."""
         self._loop.stop()
 
     def hang_up(self) -> None:
@@ -129,7 +129,7 @@ async def open_session(
         server: The server; its `lifespan` surrounds the session.
         stream: Carries the messages; `run` closes it.
         transport: The value of `ctx.transport`: `stdio`, `http` or `memory`.
-        principal: The caller, `ctx.auth`; None where nobody says so.
+        principal: The caller, `ctx.auth`; None if unknown.
         parks: See `RunningServer`.
     """
     async with enter_user_code(server.lifespan()) as state:
@@ -145,39 +145,39 @@ async def serve(
     principal: "Principal | None" = None,
     parks: bool = True,
 ) -> None:
-    """Serve one connection, from its first message to its orderly end.
+    """Serve one connection, from its first message to its graceful end.
 
     Args:
         server: The server.
         stream: Carries the messages; closed at the end.
         transport: The value of `ctx.transport`.
-        grace: Seconds that running requests get once no more can come.
-        principal: The caller, `ctx.auth`; None where nobody says so.
-        parks: False to run each handler again from its start, for each answer of 2026-07-28.
+        grace: Seconds that running requests get once no more messages can come.
+        principal: The caller, `ctx.auth`; None if unknown.
+        parks: False to run each handler again from its start for each answer of 2026-07-28.
     """
     with single_failure():
         session_of_stream = open_session(
             server, stream, transport=transport, principal=principal, parks=parks
         )
-        # Here, too: where the lifespan fails, or is cancelled, the session never ran.
+        # Closed here too: if the lifespan fails or is cancelled, the session never ran.
         async with aclosing(stream), session_of_stream as session:
             await session.run(grace)
 
 
 class Reply(ReplyChannel, Protocol):
-    """The answer to one HTTP request, as `serve_request` needs it."""
+    """The answer to one HTTP request, as `serve_request` uses it."""
 
     on_gone: Callable[[], None] | None
     #: The scope of the calling task.
     entered: TaskScope
-    #: True once the answer goes on without the calling task; `on_gone` tells its end.
+    #: True once another task sends the answer; `on_gone` is called when it ends.
     handed_over: bool
 
     def watch_disconnect(self) -> None:
-        """Watch for the client's disconnect from now on: the answer takes time."""
+        """Start to watch for the client's disconnect: the answer takes time."""
 
     async def finish(self, *, may_hand_over: bool = True) -> None:
-        """Wait until there is an answer, and send it, or wait until it is sent or handed over.
+        """Wait until the answer is sent or handed over to another task.
 
         Args:
             may_hand_over: False while a handler works on the request in another task.
@@ -189,7 +189,7 @@ async def serve_in_task(ctx: ServerRequest, job: Job | None, reply: Reply) -> No
 
     Args:
         ctx: The request.
-        job: The rest of the work; None for none.
+        job: The rest of the work; None if there is no more work.
         reply: Its answer.
     """
     try:
@@ -198,14 +198,14 @@ async def serve_in_task(ctx: ServerRequest, job: Job | None, reply: Reply) -> No
             waits = trio.Event()
             ctx.running.linger(partial(_serve_beside, ctx, job, waits))
             await waits.wait()
-            # Most handlers answer before they wait, and then nobody need watch the client.
+            # Most handlers answer before they wait: then the disconnect need not be watched.
             await reply.finish(may_hand_over=False)
             return
         if job is not None:
             await _work_on(ctx, job, reply.entered, reply.watch_disconnect)
         await reply.finish()
     finally:
-        # A parked handler has another channel as soon as its retry has come.
+        # A parked handler gets another channel with its retry.
         is_open = ctx.channel is reply and not reply.handed_over
         if is_open and not (ctx.answered or ctx.withdrawn):
             ctx.withdraw()  # the host has cancelled the task
@@ -237,13 +237,13 @@ async def _work_on(
     try:
         await ctx.run(job, entered, on_wait)
     finally:
-        working.pop(ctx, None)  # a parked one has left it
+        working.pop(ctx, None)  # a parked request is removed already
 
 
 class StatelessRequests(InFlight):
     """The requests of 2026-07-28 over HTTP that have no answer yet, of all callers.
 
-    A request needs no object of a session here. Only while it is open it stands in `requests`.
+    There is no session object. A request is in `requests` while it is open.
 
     Args:
         running: The server while it is served.
@@ -259,7 +259,7 @@ class StatelessRequests(InFlight):
         self._keys = itertools.count()
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe a notification of ours; see `InFlight`."""
+        """Observe a sent notification; see `InFlight`."""
         place = Place("http", STATELESS.name)
         notice = Notification(method)
         observe_notice(self.running.server.telemetry, place, notice, size, outbound=True)
@@ -276,8 +276,8 @@ class StatelessRequests(InFlight):
                 request.feed.end_listens()
 
     def refuse_all(self, reason: str) -> None:
-        """Refuse what is open, but answer listen requests with their results; see `InFlight`."""
-        self.end_subscriptions()  # a hook may have agreed to one since the end has begun
+        """Refuse open requests, but answer listen requests with their results; see `InFlight`."""
+        self.end_subscriptions()  # a hook may have accepted one since the end began
         super().refuse_all(reason)
 
     async def serve_one(self, event: Dispatch, reply: Reply, size: int | None) -> None:
@@ -288,7 +288,7 @@ class StatelessRequests(InFlight):
             reply: Its answer.
             size: Bytes of the message.
         """
-        # Keyed by a counter of ours: the ids come from many callers, and each may use 1.
+        # Keyed by a counter: the ids come from many callers, and each may use 1.
         key = next(self._keys)
         ctx = ServerRequest(self, event.request, event.envelope, reply, key=key)
         ctx.running = self.running
@@ -296,7 +296,7 @@ class StatelessRequests(InFlight):
         job = ctx.begin()
         ctx = ctx.taken_over or ctx
         if not ctx.answered:
-            # Only an unfinished one: most requests are answered above, and never enter the table.
+            # Only if unfinished: most requests are answered by now, and never enter the table.
             self.requests[key] = ctx
             # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
             reply.on_gone = ctx.withdraw

@@ -51,7 +51,7 @@ _LISTS: Final = ("tools", "resources", "prompts", "providers", "skills", "teleme
 #: The options that make the registrations.
 _OF_STATEMENT: Final = ("page_size", "loop", "schema_engine", *STATEMENT_ONLY)
 _IN_CLASS: Final = "write the list in the body of the class"
-#: The ways to change a list of an instance.
+#: How to change a list of an instance.
 _LATER: Final = {
     **dict.fromkeys(("tools", "resources", "prompts"), "use its add, remove and replace"),
     **dict.fromkeys(("providers", "telemetry"), "use its add and remove"),
@@ -75,9 +75,9 @@ def _is_lifespan(value: Any) -> bool:
 
 
 class Server(metaclass=ComponentMeta):
-    """The features of a server; `noizu_mcp.Server` adds the verbs that serve it.
+    """The features of a server; `noizu_mcp.Server` adds the methods that serve it.
 
-    To users the two are one class, which is described there.
+    Users see one class, `noizu_mcp.Server`, which documents both.
 
     Attributes:
         options: The options, checked.
@@ -86,20 +86,21 @@ class Server(metaclass=ComponentMeta):
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
         telemetry: The listeners to its requests.
-        policies: The policies, which may be replaced.
-        skills: The skills, as they were read.
+        policies: The policies, which can be replaced.
+        skills: The skills that were read.
         bus: The bus of changes.
         info: `Implementation` as it goes over the wire.
         result_tail: The end of a rendered result of 2026-07-28: `_meta` with serverInfo, as JSON.
         threads: The threads of sync handlers.
         task_threads: The threads of sync handlers in tasks.
-        abandoned: The threads of sync handlers that go on after their calls.
-        sealer: Seals the state that travels through clients.
-        crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
+        abandoned: The threads of sync handlers that still run after their calls ended.
+        sealer: Seals the state that clients carry.
+        crash_log: Logs failures of handlers and hooks, each at a limited rate per minute.
         providers: The running set of providers.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
+    DefinitionError: Raised by the class statement. It lists every error in the class.
     """
 
     __mcp_kind__ = ComponentKind(
@@ -120,8 +121,8 @@ class Server(metaclass=ComponentMeta):
     telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
     policies: Any = ()  # policies in a class body, a `PolicySet` on an instance
     skills: Any = ()  # of folders in a class body
-    # A list of providers in a class body, their running set on an instance. It has no value here:
-    # `__getattr__` makes an empty one when it is first asked for, and most servers need none.
+    # A list of providers in a class body, a running set on an instance. It has no value here: most
+    # servers have no providers, so `__getattr__` makes an empty set on first use.
     providers: Any
 
     registry: Registry
@@ -137,7 +138,7 @@ class Server(metaclass=ComponentMeta):
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Make the server ready here, so that a subclass may have an `__init__` of its own."""
+        """Make the server usable here, so that a subclass may have an `__init__` of its own."""
         if is_abstract(cls) or not hasattr(cls, "options"):
             text = unfinished(cls) or (
                 "is a base class; subclass it with name= and version=:"
@@ -153,7 +154,7 @@ class Server(metaclass=ComponentMeta):
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
-        # Past `__setattr__`, which refuses lists.
+        # Bypasses `__setattr__`, which refuses lists.
         fields = vars(server)
         fields["telemetry"] = Telemetry(cls.telemetry)
         fields["policies"] = PolicySet(cls.policies, partial(bind_policy, loop=options.loop))
@@ -188,7 +189,7 @@ class Server(metaclass=ComponentMeta):
         return provided
 
     def _use_options(self, options: ServerOptions) -> None:
-        """Make what depends on the options."""
+        """Make the objects that depend on the options."""
         vars(self)["options"] = options
         self.info = _implementation(options).to_wire()
         self.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: self.info})
@@ -199,11 +200,11 @@ class Server(metaclass=ComponentMeta):
         vars(self).pop("capability_issuer", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; an option is checked, and counts from then on.
+        """Set an attribute. An option is checked, and takes effect at once.
 
         Raises:
-            DefinitionError: The value is no valid one; or the option or list is read once, when the
-                class statement runs; or the server is being served.
+            DefinitionError: The value is not valid; or the option or list is read once, by the
+                class statement; or the server is being served.
         """
         text = None
         if name in _LISTS:
@@ -229,7 +230,7 @@ class Server(metaclass=ComponentMeta):
 
     @cached_property
     def capability_issuer(self) -> "CapabilityIssuer":
-        """Makes the capabilities of its calls; loaded with the first one."""
+        """Issues the capabilities of calls. Loaded on first use."""
         from .policies._capability import CapabilityIssuer
 
         keys, ttl = self.options.state_keys, self.options.state_ttl
@@ -247,7 +248,7 @@ class Server(metaclass=ComponentMeta):
             if name in METHODS:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
                 raise AttributeError(text, name=name, obj=self)
-            # Once more, for the original error: a property may have raised it.
+            # Repeated for the original error: a property may have raised it.
             return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
@@ -263,7 +264,7 @@ class Server(metaclass=ComponentMeta):
         cls._overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
         )
-        # Looked up by name: one empty tuple is the same object as another.
+        # By name, not by value: every empty tuple is the same object.
         bases = cls.__mro__[: cls.__mro__.index(Server)]
         cls._declared = frozenset(
             kind for kind in CHANGES if any(kind in vars(base) for base in bases)
@@ -280,22 +281,22 @@ class Server(metaclass=ComponentMeta):
         return nullcontext()
 
     async def init(self, ctx: Context) -> None:
-        """Set a session up, once its handshake is complete; requests wait for it.
+        """Set a session up once its handshake is complete. Requests wait for it.
 
         Sessions exist up to 2025-11-25. `ctx.put_session` stores values for later requests. An
-        exception ends the session. Those of mounted servers follow.
+        exception ends the session. The `init` of mounted servers runs afterwards.
         """
 
     async def list_tools(self, cursor: str | None, ctx: Context) -> Any:
         """List the tools that the caller may see.
 
         Args:
-            cursor: Where the page begins, as an earlier page said; None for the first.
+            cursor: The cursor of the page, from the previous page; None for the first page.
             ctx: The request.
 
         Returns:
-            A `Page`, or a list without further pages, of tool specs, `ToolDefinition`s or
-            mappings in the shape of the wire.
+            A `Page`, or a list if there is only one page, of tool specs, `ToolDefinition`s or
+            mappings in wire format.
         """
         return self.registry.list_tools(cursor, ctx)
 
@@ -311,7 +312,7 @@ class Server(metaclass=ComponentMeta):
             Any value that a tool may return.
 
         Raises:
-            McpError: There is no such tool (-32602).
+            McpError: The tool is unknown (-32602).
         """
         return await on_trio(call_registered, self, name, args, ctx)
 
@@ -334,12 +335,12 @@ class Server(metaclass=ComponentMeta):
             Any value that `Resource.read` may return, or a `ReadResult`.
 
         Raises:
-            McpError: There is no such resource.
+            McpError: The resource is unknown.
         """
         return await on_trio(read_registered, self, uri, ctx)
 
     async def can_watch(self, uri: str, ctx: Context) -> bool:
-        """Decide who may be told when a resource changes.
+        """Decide whether the caller may subscribe to a resource.
 
         Args:
             uri: Its URI.
@@ -347,7 +348,7 @@ class Server(metaclass=ComponentMeta):
 
         Returns:
             By default True for registered resources that are `subscribable`, not hidden and
-            available to the caller; a mounted server decides about its own.
+            available to the caller; a mounted server decides about its own resources.
         """
         providers = self.registry.providers
         if providers is not None:
@@ -357,22 +358,22 @@ class Server(metaclass=ComponentMeta):
         return self.registry.is_subscribable(uri, ctx)
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
-        """Take a subscription, of either era; the default asks `can_watch`.
+        """Accept a subscription, of either era; the default asks `can_watch`.
 
-        The `subscribe` of a mounted server takes those of its resources.
+        The resources of a mounted server are passed to its `subscribe`.
 
-        It may start a watcher, which `unsubscribe` stops: each subscription has one end.
+        It may start a watcher, which `unsubscribe` stops: each subscription ends exactly once.
 
         Args:
             uri: The URI of the resource.
             ctx: The request.
 
         Raises:
-            McpError: There is no such resource (-32002), or nobody may watch it (-32600). A listen
+            McpError: The resource is unknown (-32002), or cannot be watched (-32600). A listen
                 request of 2026-07-28 goes on without the resource.
         """
         providers = self.registry.providers
-        # A mounted server that has a `subscribe` of its own decides about its resources there.
+        # A mounted server that overrides `subscribe` decides about its resources there.
         alone = (
             providers is not None
             and not self.registry.overrides("can_watch")
@@ -389,16 +390,16 @@ class Server(metaclass=ComponentMeta):
             await on_trio(providers.subscribe, uri, ctx)
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
-        """Take the end of a subscription; by default there is nothing to do.
+        """Handle the end of a subscription. The default does nothing.
 
-        Called once for each that `subscribe` took: when the client unsubscribes, when its listen
-        request ends, and when the connection does, in whatever way. It is cancelled two
-        seconds after the latter; an exception goes to the log.
+        Called once for each accepted `subscribe`: when the client unsubscribes, when its listen
+        request ends, or when the connection closes for any reason. In the last case it is cancelled
+        after two seconds. Exceptions are logged.
 
         Args:
             uri: The URI of the resource.
-            ctx: The request that ends it, or the listen request; at the end of a session no
-                request at all, so that there is no `request_id`.
+            ctx: The request that ends it, or the listen request. At the end of a session there is
+                no request, so `request_id` is not available.
         """
         providers = self.registry.providers
         if providers is not None:
@@ -420,7 +421,7 @@ class Server(metaclass=ComponentMeta):
             Any value that `Prompt.get` may return.
 
         Raises:
-            McpError: There is no such prompt, or an argument is missing (-32602).
+            McpError: The prompt is unknown, or an argument is missing (-32602).
         """
         return await on_trio(get_registered, self, name, args, ctx)
 
@@ -428,10 +429,11 @@ class Server(metaclass=ComponentMeta):
         """Complete an argument of a prompt or a variable of a template.
 
         Args:
-            ref: Which prompt or template.
+            ref: The prompt or template.
             argument: The name of the argument or variable.
             prefix: The text typed so far.
-            ctx: The request; `ctx.completion_arguments` has the arguments filled in already.
+            ctx: The request; `ctx.completion_arguments` has the arguments that are already filled
+                in.
 
         Returns:
             A list of texts, or a `Completion`.
@@ -441,16 +443,16 @@ class Server(metaclass=ComponentMeta):
     # The running server
 
     def notify_changed(self, kind: str) -> None:
-        """Tell every client that asked that a list changed; from any task or thread.
+        """Send every subscribed client a list change, from any task or thread.
 
-        One call reaches sessions with a handshake and `subscriptions/listen` streams alike. A
-        single change goes out at once; a further one shortly after is merged into one more notice.
+        One call reaches sessions with a handshake and `subscriptions/listen` streams. A single
+        change is sent at once; later ones within a short time are merged into one notification.
 
         Args:
             kind: `tools`, `prompts` or `resources`.
 
         Raises:
-            ValueError: There is no such list.
+            ValueError: `kind` is something else.
         """
         if kind not in CHANGES:
             raise ValueError(f"no list {kind!r}; there are: {', '.join(CHANGES)}")
@@ -459,12 +461,12 @@ class Server(metaclass=ComponentMeta):
         self.bus.publish(kind)
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Tell every client that watches a resource that it changed; from any task or thread.
+        """Send every client that watches a resource a notification, from any task or thread.
 
         Args:
             uri: Its URI.
         """
-        # A tuple: a URI must not be taken for the name of a list.
+        # A tuple, so that a URI is never equal to the name of a list.
         self.bus.publish((uri,))
 
 

@@ -1,9 +1,8 @@
-"""`ServerContext`: the context that handlers get, and what it needs of its request.
+"""`ServerContext`: the context that handlers get, and what it needs from its request.
 
-There is one class of context. That of a nested call, of a mounted server, of a handler on asyncio
-and of a session differ in their arguments only: what belongs to the request in flight is asked of
-the request, what belongs to the server of the running server, and a context itself holds what
-belongs to one call.
+There is one class of context. The contexts of nested calls, mounted servers, handlers on asyncio
+and sessions differ in their arguments only. State of the request in flight is in the request, state
+of the server is in the running server, and a context holds the state of one call.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -42,23 +41,23 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
-#: The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
+#: The awaitable of a notification that was not sent. Awaiting it is a checkpoint.
 NOT_SENT: Final = Delivery(trio.lowlevel.checkpoint)
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
 def check_number(value: Any, name: str) -> None:
-    """Check that a value is a finite number, and no bool.
+    """Check that a value is a finite number, and not a bool.
 
     Raises:
-        ValueError: The value is something else; the text names the argument.
+        ValueError: The value is something else. The text names the argument.
     """
     if not is_number(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 
 class _Sent:
-    """A notice that asyncio code has sent; awaiting it waits on the trio side for room."""
+    """A notification sent by asyncio code. Awaiting it waits on the trio side for room."""
 
     __slots__ = ("_delivery", "_side")
 
@@ -77,19 +76,20 @@ class ServerContext(Context[Any]):
     """The context of one call: of a request, a task, a nested call, or code of a session.
 
     Args:
-        request: The request, task or session that it belongs to.
-        running: The server whose handler gets it: that of the request, or a mounted one.
-        like: A context of the same request whose other values it takes; None for the first one.
+        request: The request, task or session of the context.
+        running: The server whose handler gets the context: the request's server, or a mounted one.
+        like: A context of the same request, to copy the other values from; None for the first one.
 
     Attributes:
         request: See Args.
         running: See Args.
-        session: The values of the session as they were when the context was made.
-        chain: The tools whose calls this one is nested in, the outermost first.
-        tool: The name of the tool that is called; None if this is no call of a tool.
-        held: The capability of a nested call; None for that of a request.
-        admitted: The call that policies have let through to an override, until it is passed on.
-        provided: The lists that the caller sees, where providers add to them; None: they do not.
+        session: The values of the session at the time the context was made.
+        chain: The tools whose calls this one is nested in, outermost first.
+        tool: The name of the called tool; None if this is not a tool call.
+        held: The capability of a nested call; None for the request's own call.
+        admitted: The call that policies have admitted to an override, until the override passes it
+            on.
+        provided: The lists that the caller sees, if providers add to them; else None.
         mounted: The names of the mounted server; None for a server that is not mounted.
         side: The asyncio side of a handler on asyncio; None on trio.
     """
@@ -276,14 +276,14 @@ class ServerContext(Context[Any]):
         self.request.check_scopes(scopes)
 
     def note_coercion(self) -> None:
-        """Note for listeners that the arguments of a call had text for other types."""
+        """Record for listeners that some text arguments were converted to other types."""
         if self.recording is not None:
             self.recording.coerced = True
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Send progress, if it was asked for and has increased; see `Context`."""
+        """Send progress, if the client asked for it and it has increased; see `Context`."""
         check_number(progress, "progress")
         if total is not None:
             check_number(total, "total")
@@ -291,10 +291,10 @@ class ServerContext(Context[Any]):
 
     @property
     def log_level(self) -> LogLevel | None:
-        """The least level of log messages that the client wants; None: it wants none."""
+        """The minimum level of log messages that the client wants; None if it wants no messages."""
         level = self.envelope.log_level
         if self.dispatcher is not None and not self.envelope.revision.stateless:
-            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
+            # Before 2026-07-28 `logging/setLevel` takes effect at once, also for running requests.
             level = self.dispatcher.peer.handshake.log_level
         return cast("LogLevel | None", level)
 
@@ -312,7 +312,7 @@ class ServerContext(Context[Any]):
         return self._sent(self.request.send("notifications/message", params))
 
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
-        """Let the client come back for the rest; see `Context`."""
+        """Let the client reconnect for the rest; see `Context`."""
         check_number(retry_after, "retry_after")
         if retry_after < 0:
             raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
@@ -321,11 +321,11 @@ class ServerContext(Context[Any]):
 
     @property
     def notify(self) -> Notify:
-        """Tells all clients of the server of changes, or the client of this session alone."""
+        """Sends changes to all clients of the server, or to the client of this session only."""
         return Notify(self.running.server, self.notify_session)
 
     def notify_session(self, kind: str) -> None:
-        """Tell the session that a list changed; on 2026-07-28 there is none; see `Notify`."""
+        """Send the session a list change; does nothing on 2026-07-28. See `Notify`."""
         if self.dispatcher is None or self.envelope.revision.stateless:
             return
         if self.running.server.registry.providers is not None:
@@ -345,7 +345,7 @@ class ServerContext(Context[Any]):
                 "2026-07-28 has no sessions: return a handle and take it back as an argument"
             )
         await trio.lowlevel.checkpoint()
-        # The snapshots of running requests stay as they are.
+        # The snapshots of running requests do not change.
         self.dispatcher.put_value(key, value)
 
     # Questions and tasks
@@ -356,7 +356,7 @@ class ServerContext(Context[Any]):
         return await self._on_trio(self.request.ask, request, read, timeout)
 
     async def relay(self, request: InputRequest) -> Any:
-        """Ask the client a question that another server has asked.
+        """Ask the client a question that another server asked.
 
         Any task may call it while the handler runs.
 
@@ -364,13 +364,13 @@ class ServerContext(Context[Any]):
             request: The question, as the other server sent it.
 
         Returns:
-            The answer, unchecked.
+            The answer, not validated.
 
         Raises:
-            McpError: The client refused, or cannot take the question.
-            ToolError: The client of a tool cannot take it.
+            McpError: The client refused, or does not support the question.
+            ToolError: The client of a tool does not support the question.
             RequestTimeout: The client did not answer in time.
-            LocalProtocolError: The request can ask nothing: it is a completion.
+            LocalProtocolError: The request cannot ask: it is a completion.
         """
         return await self._ask(request, lambda answer: answer, UNSET)
 
@@ -381,9 +381,9 @@ class ServerContext(Context[Any]):
         return await self._on_trio(self.request.step, function, *args)
 
     async def start_task(self) -> None:
-        """Begin the task of a tool that does so by itself; see `Context`."""
+        """Begin the task of a tool that begins it itself; see `Context`."""
         if self.held is not None:
-            # The request belongs to the handler around this call.
+            # The request belongs to the outer handler.
             await self._on_trio(trio.lowlevel.checkpoint)
             return
         opening = self.request.opening
@@ -392,7 +392,7 @@ class ServerContext(Context[Any]):
         await self._on_trio(opening.begin)
 
     def takes_task(self) -> bool:
-        """Tell whether `start_task` begins a task, or has begun it; the client takes one."""
+        """Tell whether `start_task` begins a task, or has begun it: the client accepts one."""
         opening = self.request.opening
         return self.held is None and opening is not None and opening.takes_task()
 
@@ -400,11 +400,11 @@ class ServerContext(Context[Any]):
 
     @property
     def around(self) -> tuple[str, ...]:
-        """The tools whose calls a call of this handler is nested in."""
+        """The chain of tools for a nested call of this handler."""
         return self.chain if self.tool is None else (*self.chain, self.tool)
 
     def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
-        """Tell why the capability does not allow a call of this handler; None if it does."""
+        """Return why the capability forbids a call of this handler; None if it allows the call."""
         if self.mounted is not None:
             return self.mounted.refusal_of(name, arguments)
         return None if self.held is None else self.held.refusal(name, arguments)
@@ -446,7 +446,7 @@ class ServerContext(Context[Any]):
         return await call_nested(self, name, arguments, capability)
 
     async def read_resource(self, uri: str) -> "ReadResult":
-        """Read a resource of the server in the name of this request; see `Context`."""
+        """Read a resource of the server on behalf of this request; see `Context`."""
         if self.side is not None:
             return await self.side.run_trio(partial(self.side.ctx.read_resource, uri))
         from .calls._nested import read_within

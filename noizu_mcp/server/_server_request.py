@@ -1,7 +1,7 @@
 """`ServerRequest`: a request of a client in flight.
 
-As an `InboundRequest` the engine answers, cancels and times it. The handler gets a context of it,
-which is made when something asks for one: a short tool without `ctx` needs none.
+The engine answers, cancels and times it as an `InboundRequest`. The handler gets a context, which
+is made on first use: a short tool without `ctx` needs no context.
 """
 
 import math
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
     Component = ToolSpec | PromptSpec | ResourceSpec | TemplateSpec
 
-#: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
+#: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`), in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-#: Capabilities of clients that can be asked something.
+#: Capabilities of clients that can be asked questions.
 ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
-#: Bytes around a large result, generously.
+#: Bytes around a large result, rounded up.
 _AROUND: Final = 1024
 
 
@@ -63,15 +63,15 @@ class ServerRequest(InboundRequest):
         running: The server while it is served.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP.
         size: Bytes of its message, if known.
-        component: The registration that answers it; None if it is not known.
-        asker: Asks the client; None until something is asked.
-        taken_over: The request whose parked handler goes on with this one; None if there is none.
-        opening: Begins the task of the call; None for a call without.
+        component: The registration that answers it; None if unknown.
+        asker: Asks the client; None until the handler asks something.
+        taken_over: The request whose parked handler continues with this one; else None.
+        opening: The start of the task of the call; None if the call has no task.
         feed: The feed of an open listen request.
-        known_context: The context of the call, if one was made.
+        known_context: The context of the call; None until it is made.
     """
 
-    # Plain attributes with defaults: most requests use none of them, so most need no store.
+    # Plain attributes with defaults: most requests do not set them.
     dispatcher: "Session | None" = None
     size: int | None = None
     component: "Component | None" = None
@@ -85,14 +85,14 @@ class ServerRequest(InboundRequest):
 
     @property
     def context(self) -> ServerContext:
-        """The context of its handler; made when it is first asked for."""
+        """The context of the handler, made on first use."""
         if self.known_context is None:
             self.known_context = ServerContext(self, self.running)
             if self.request.method == "tools/call":
                 self.known_context.tool = (self.request.params or {}).get("name")
         return self.known_context
 
-    # Its way through the server
+    # The way of a request through the server
 
     def begin(self) -> Job | None:
         """Answer the request at once, or return the rest of the work on it."""
@@ -118,19 +118,19 @@ class ServerRequest(InboundRequest):
         return None if job is None else partial(recording.run, job)
 
     async def _route_prepared(self, feature: str) -> None:
-        """Do the rest of the work once the providers have been asked."""
+        """Do the rest of the work after the providers were asked."""
         await self.running.provider_lists.prepare(self.context, feature)
         job = self._route()
         if job is not None:
-            self.expire_at(self.deadline)  # its scope is there already
+            self.expire_at(self.deadline)  # its scope exists already
             await job()
 
     def _route(self) -> Job | None:
-        """Check the scopes, and hand the request to its feature."""
+        """Check the scopes, and pass the request to its feature."""
         running, server = self.running, self.running.server
         try:
             if server.registry.scoped or server.options.requires is not None:
-                # Before the route, so before any code of the author's.
+                # Before the route, and so before any code of the author.
                 check_request_scopes(self.request, self.context)
             return running.routes[self.request.method](self)
         except BaseException as error:
@@ -140,20 +140,20 @@ class ServerRequest(InboundRequest):
         return None
 
     def take_up_rounds(self) -> bool:
-        """Take up the answers and the state that an earlier round of this request left.
+        """Resume with the answers and the state of an earlier round of this request.
 
         Returns:
-            True if the handler of that round was parked and goes on: nothing else is to be done.
+            True if the handler of that round was parked and continues: there is nothing else to do.
 
         Raises:
-            McpError: The request carries a state that is not valid for it (-32602).
+            McpError: The state of the request is not valid for it (-32602).
         """
         params = self.request.params
         if not params or not ("requestState" in params or "inputResponses" in params):
             return False
-        if self.asker is not None:  # that has happened already, before the policies were asked
+        if self.asker is not None:  # done already, before the policy checks
             return False
-        # Before 2026-07-28 these params have no meaning, and are ignored like any unknown one.
+        # Before 2026-07-28 these params have no meaning. They are ignored as unknown params.
         if not self.envelope.revision.stateless:
             return False
         from .asking._rounds import take_up
@@ -164,7 +164,7 @@ class ServerRequest(InboundRequest):
         """Set the deadline of the request.
 
         Args:
-            component: Its timeout overrides the server's; None for no registered component.
+            component: Its timeout overrides the server's; None if no registered component answers.
         """
         self.component = component
         timeout = UNSET if component is None else component.timeout
@@ -184,12 +184,12 @@ class ServerRequest(InboundRequest):
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
-        An exception of the work becomes the answer; a cancellation passes.
+        An exception of the work becomes the answer. A cancellation is not caught.
 
         Args:
             work: The work.
             component: See `limit_time`.
-            check: Asks the policies before, in time of their own; None for no policies.
+            check: Asks the policies first, with a time limit of its own; None without policies.
         """
 
         async def job() -> None:
@@ -215,18 +215,18 @@ class ServerRequest(InboundRequest):
 
     @property
     def parked(self) -> bool:
-        """True while its handler waits for a retry: the request has its answer."""
+        """True while the handler waits for a retry: the request is answered."""
         return self.asker is not None and self.asker.parked
 
     def take_asker(self, asker: "RoundAsker") -> None:
-        """Ask with the answers and the state that this request has brought."""
+        """Ask with the answers and the state of this request."""
         self.asker = asker
 
     def go_on_as(self, retry: "ServerRequest") -> None:
-        """Let the parked handler go on, with a retry as the request in flight.
+        """Let the parked handler continue, with a retry as the request in flight.
 
         Args:
-            retry: The retry; whoever began it goes on with its `taken_over`.
+            retry: The retry. Its caller continues with its `taken_over`.
         """
         retry.taken_over = self
         if self.running.transport == "http":
@@ -239,30 +239,30 @@ class ServerRequest(InboundRequest):
 
     @property
     def may_be_parked(self) -> bool:
-        """True if its handler may ask the client, and then be parked."""
+        """True if the handler may ask the client, and then be parked."""
         offered, spec = self.envelope.client_capabilities, self.component
         if not self.envelope.revision.stateless or self.request.method not in ASKING:
             return False  # a session asks while its request is open
         if ASKED.isdisjoint(offered):
             return False
-        # A sync handler cannot wait for an answer; an override asks in the place of any.
+        # A sync handler cannot wait for an answer. An override may ask in place of any handler.
         asks = spec is None or (spec.takes_context and spec.mode == "async")
         return asks or bool(self.running.server.registry.overridden)
 
     # Answers
 
     async def take_turn(self, size: int) -> bool:
-        """Wait until a large result may be encoded: one in each round of the loop.
+        """Wait for permission to encode a large result: one result in each round of the loop.
 
         Args:
-            size: Bytes of the result, about. They are counted while it waits.
+            size: Approximate bytes of the result. They are reserved while it waits.
 
         Returns:
-            False if there is no room for them: then an error was the answer.
+            False if there is no room for them. The request is then answered with an error.
         """
         if not self.reserve(size + _AROUND):
             return False
-        # Who gets the lock passes it on in the next round, and encodes before that.
+        # The holder of the lock releases it in the next round, and encodes before that.
         async with self.running.encoding:
             pass
         return True
@@ -270,16 +270,16 @@ class ServerRequest(InboundRequest):
     def complete(self, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the form of its era."""
         if self.envelope.revision.stateless:
-            # The server's own key last: `_meta` of the author's must not replace it.
+            # The server's own key is last: the author's `_meta` must not replace it.
             meta = {**result.get("_meta", EMPTY), META_SERVER_INFO: self.running.server.info}
             result = {"resultType": "complete", **result, "_meta": meta}
         self.send_result(result)
 
     def complete_rendered(self, *members: bytes, tail: bytes = b"") -> None:
-        """Answer with a result that is JSON already, without `_meta` of its own.
+        """Answer with a result that is already JSON and has no `_meta`.
 
         Args:
-            members: Pieces of the text of its members; at least one member.
+            members: Parts of the text of its members; at least one member.
             tail: More members for 2026-07-28, each with a comma before it.
         """
         if self.envelope.revision.stateless:
@@ -294,7 +294,7 @@ class ServerRequest(InboundRequest):
         return McpError(METHOD_NOT_FOUND, f"Method not found: {self.request.method}")
 
     def send_failure(self, error: BaseException) -> None:
-        """Answer a request whose handler raised; the details of a crash go to the log only."""
+        """Answer a request whose handler raised. Details of a crash are logged only."""
         error = chosen_error(error)
         server = self.running.server
         if isinstance(error, InsufficientScope):
@@ -304,7 +304,7 @@ class ServerRequest(InboundRequest):
                 error = wrong
             else:
                 error = denial(self, scopes, self.running.transport)
-                # Before the answer: over HTTP it sets the challenge that the answer carries.
+                # Called before the answer: over HTTP it sets the challenge of that answer.
                 if self.running.on_denied is not None:
                     self.running.on_denied(self, error)
         if isinstance(error, McpError):
@@ -337,9 +337,9 @@ class ServerRequest(InboundRequest):
             self.send_error(DENIED, str(error))
 
     def send_reason(self, text: str) -> None:
-        """Answer that the request failed for a reason that the peer may know."""
+        """Answer that the request failed, with a reason that may be shown to the peer."""
         if self.request.method == "tools/call":
-            # A model reads the result of a tool; an error of the protocol it never sees.
+            # Models read the results of tools. They never see protocol errors.
             self.complete(ToolResult.error(text).to_wire())
         else:
             self.send_error(INTERNAL_ERROR, text)
@@ -369,11 +369,11 @@ class ServerRequest(InboundRequest):
         self.opening = opening
 
     def serve_with(self, component: "Component | None") -> None:
-        """Note the registration that answers the request."""
+        """Store the registration that answers the request."""
         self.component = component
 
     def listen(self, feed: "ChangeFeed") -> None:
-        """Stay open as a listen request of a feed."""
+        """Keep the request open, as a listen request of a feed."""
         self.feed = feed
         self.stays_open = True
 
@@ -381,7 +381,7 @@ class ServerRequest(InboundRequest):
 
     @property
     def cancelled(self) -> bool:
-        """True once the peer expects no answer: cancelled, out of time, or answered."""
+        """True once the peer expects no answer: cancelled, timed out or answered."""
         return self.withdrawn or (self.answered and not self.parked)
 
     @property
@@ -411,8 +411,8 @@ class ServerRequest(InboundRequest):
         arguments = context.get("arguments") if isinstance(context, Mapping) else None
         if self.request.method != "completion/complete" or not isinstance(arguments, Mapping):
             return EMPTY
-        # `context` exists since 2025-06-18 and is optional: a malformed entry is left out, and the
-        # completion is merely less precise.
+        # `context` exists since 2025-06-18 and is optional. Malformed entries are left out: the
+        # completion is only less precise.
         return {name: value for name, value in arguments.items() if isinstance(value, str)}
 
     def need(self, missing: str) -> None:
@@ -427,18 +427,18 @@ class ServerRequest(InboundRequest):
         scopes.check(self.envelope.origin.principal)
 
     def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        """Send a notice, from any thread."""
+        """Send a notification, from any thread."""
         # Through the portal: sync handlers run in other threads.
         return self.running.portal.run(partial(self.send_notice, method, params))
 
     def send_progress(
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
-        """Send progress, if it was asked for and has increased."""
+        """Send progress, if the client asked for it and it has increased."""
         token = self.envelope.progress_token
         last = self._progress
-        # Progress must increase with each notice (`basic/utilities/progress`); one that does not is
-        # dropped, since a late report of a thread is no mistake.
+        # Progress must increase with each notification (`basic/utilities/progress`). Other reports
+        # are dropped, since a late report of a thread is not an error.
         if token is None or (last is not None and progress <= last):
             return NOT_SENT
         self._progress = progress
@@ -450,7 +450,7 @@ class ServerRequest(InboundRequest):
         return self.send("notifications/progress", params)
 
     def end_stream(self, retry_after: float) -> None:
-        """Let the client come back for the rest."""
+        """Let the client reconnect for the rest."""
         self.running.portal.run(partial(self.release, retry_after))
 
     @property
@@ -458,8 +458,9 @@ class ServerRequest(InboundRequest):
         if self.asker is None:
             if self.request.method not in ASKING:
                 raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
-            # By the revision of the request, not by the transport: one pipe carries both eras
-            # (2026-07-28 `basic/versioning`), and a modern request has a session object there, too.
+            # By the revision of the request, not by the transport: one pipe may carry both eras
+            # (2026-07-28 `basic/versioning`), and a stateless request has a session object there,
+            # too.
             if self.dispatcher is None or self.envelope.revision.stateless:
                 from .asking._rounds import RoundAsker
 
@@ -484,9 +485,9 @@ class ServerRequest(InboundRequest):
         return await self._asker.step(*as_step(function, args))
 
     async def retry(self, required: InputRequired) -> bool:
-        """Ask the questions of a handler that asks by hand; see `HandledRequest`."""
+        """Ask the questions of an `InputRequired` of the handler; see `HandledRequest`."""
         asked, envelope = required.requests, self.envelope
-        if not envelope.revision.modes:  # its forms have keywords of their own
+        if not envelope.revision.modes:  # its forms use other keywords
             asked = {key: read_by_hand(each) for key, each in asked.items()}
         method = self.request.method
         asked = {key: prepare_question(envelope, method, each) for key, each in asked.items()}

@@ -1,10 +1,10 @@
 """A session: one client with a handshake, or one pipe, and the state between its requests.
 
-Theory of operation. The handshake itself is a state of `peer`. `complete_handshake` starts `init`,
-if the server overrides it; until it ends, `_setting_up` holds the event that requests wait for. The
-message loop never waits: it goes on to read, so pings are answered in the meantime. A
-failed `init` answers the waiting requests with an error and stops the session. `end_session` runs
-once no message can be sent, and releases the feed.
+Theory of operation. The handshake itself is a state of `peer`. `complete_handshake` starts `init`
+if the server overrides it; until `init` ends, `_setting_up` holds the event that requests wait for.
+The message loop does not wait: it goes on reading, so pings are answered in the meantime. If `init`
+fails, the waiting requests are answered with an error and the session stops. `end_session` runs
+once no message can be sent, and closes the feed.
 """
 
 import abc
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class Session(Dispatcher):
     """The server's end of one session or one pipe; on a pipe also for requests of 2026-07-28.
 
-    Whatever carries the session gives it a channel before its first message.
+    The owner of a session sets its channel before its first message.
 
     Args:
         running: The server while it is served.
@@ -51,8 +51,9 @@ class Session(Dispatcher):
     Attributes:
         running: See Args.
         peer: The protocol state of the client.
-        values: The values that handlers stored with `put_session`; replaced, never changed.
-        feed: The changes that the client hears of.
+        values: The values that handlers stored with `put_session`. Replaced, never changed in
+            place.
+        feed: The changes that the client is notified of.
     """
 
     def __init__(self, running: RunningServer) -> None:
@@ -73,12 +74,12 @@ class Session(Dispatcher):
 
     def put_value(self, key: str, value: Any) -> None:
         """Store a value for later requests."""
-        # A new mapping: the snapshots of running requests stay as they are.
+        # A new mapping: the snapshots of running requests do not change.
         self.values = MappingProxyType({**self.values, key: value})
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """Take no more messages and end in order."""
+        """Take no more messages and end gracefully."""
 
     # engine.Dispatcher
 
@@ -92,8 +93,8 @@ class Session(Dispatcher):
         ctx.dispatcher = self
         ctx.size = self.size
         waiting = self._setting_up
-        # Pings are answered in every phase, whatever the server is waiting for itself
-        # (2025-11-25 `basic/lifecycle`, "Initialization").
+        # Pings are answered in every phase, even while the server waits (2025-11-25
+        # `basic/lifecycle`, "Initialization").
         if waiting is None or envelope.revision.stateless or request.method == "ping":
             job = ctx.begin()
         else:
@@ -111,15 +112,15 @@ class Session(Dispatcher):
             return
         job = ctx.begin()
         if job is not None:
-            ctx.expire_at(ctx.deadline)  # its scope is there already
+            ctx.expire_at(ctx.deadline)  # its scope exists already
             await job()
 
     def receive_notice(self, notification: Notification) -> None:
-        """Ignore a notification: a server acts on none of those that reach this point."""
+        """Ignore a notification: servers act on no notification that reaches this point."""
         logger.debug("ignored %s", notification.method)
 
     def complete_handshake(self) -> None:
-        """Begin to push list changes, and let the server set the session up."""
+        """Start to push list changes, and run `init` of the server."""
         server = self.running.server
         server.telemetry.sessions.add(self)
         self.feed.push()
@@ -132,7 +133,7 @@ class Session(Dispatcher):
 
     async def _set_up(self, done: trio.Event) -> None:
         server = self.running.server
-        # Set first, reset at the end: a cancellation must not leave a session that looks set up.
+        # Set first and reset at the end: after a cancellation the session must not look set up.
         self._failed = True
         failed = "init of %r failed; the session ends"
         with crashes_logged(failed, server, log=server.crash_log):
@@ -154,7 +155,7 @@ class Session(Dispatcher):
         done.set()
 
     def context(self) -> ServerContext:
-        """Make the context of code that belongs to the session and to no request."""
+        """Make a context for code that belongs to the session and to no request."""
         return _NoRequest(self).context
 
     def end_subscriptions(self) -> None:
@@ -162,16 +163,16 @@ class Session(Dispatcher):
         self.feed.end_listens()
 
     def end_session(self) -> None:
-        """Release the feed: the peer is gone."""
+        """Close the feed: the peer is gone."""
         self.feed.close()
         self.running.server.telemetry.sessions.discard(self)
-        # No answer can reach the peer any more; every start that listeners saw must have an end.
+        # No answer can reach the peer now. Every start that listeners saw must have an end.
         for request in self.requests.values():
             if request.observer is not None:
                 request.observer.observe_cancellation()
 
     def send_notice(self, method: str, params: Mapping[str, Any]) -> Delivery:
-        """Send a notice that is dropped if there is no room; awaiting it waits for room."""
+        """Send a notification, which is dropped if there is no room. Awaiting it waits for room."""
         self.channel.offer(self.encode_notice(Notification(method, dict(params))))
         return Delivery(self.channel.room)
 
@@ -186,34 +187,34 @@ class Session(Dispatcher):
         if isinstance(message, Batch) and isinstance(event, Fanout):
             for each, meaning in zip(message.messages, event.events, strict=True):
                 self._observe(each, meaning, None)
-        elif not isinstance(event, Dispatch):  # a dispatched request has a recording of its own
+        elif not isinstance(event, Dispatch):  # a dispatched request is recorded separately
             place = self.place(self.peer.revision_of(message))
             observe_message(self.running.server.telemetry, place, message, event, size)
 
     def observe_sent(self, method: str, size: int) -> None:
-        """Observe a notification of ours; see `InFlight`."""
+        """Observe a sent notification; see `InFlight`."""
         telemetry, notice = self.running.server.telemetry, Notification(method)
         observe_notice(telemetry, self.place(self.peer.revision), notice, size, outbound=True)
 
     def place(self, revision: Revision | None) -> Place:
-        """Return the place of the messages of a revision in events; None: it is not known."""
+        """Return the place of messages of a revision in events; None if the revision is unknown."""
         transport = self.running.transport
         if revision is None:
             return Place(transport)
-        # 2026-07-28 has no sessions, on a pipe neither: a label would suggest that its requests
+        # 2026-07-28 has no sessions, not even on a pipe. A label would suggest that its requests
         # belong together.
         return Place(transport, revision.name, None if revision.stateless else self.label)
 
     @property
     def label(self) -> str:
-        """The name of the session in events: made up, since the id of a session is a secret."""
+        """The name of the session in events: random, since the id of a session is secret."""
         if self._label is None:
             self._label = os.urandom(8).hex()
         return self._label
 
 
 class _NoRequest:
-    """The session in the place of a request: for `init`, and `unsubscribe` at its end.
+    """The session in place of a request: for `init`, and for `unsubscribe` at its end.
 
     Args:
         session: The session.
@@ -236,7 +237,7 @@ class _NoRequest:
 
     @property
     def context(self) -> ServerContext:
-        """A new context, with the present values of the session."""
+        """A new context, with the current values of the session."""
         context = ServerContext(self, self.running)
         if self.running.server.registry.providers is not None:
             context.provided = self.running.provider_lists.known_to(self._session)
@@ -261,18 +262,18 @@ class _NoRequest:
         scopes.check(self.envelope.origin.principal)
 
     def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        """Send a notice, from any thread."""
+        """Send a notification, from any thread."""
         return self.running.portal.run(partial(self._session.send_notice, method, params))
 
     def send_progress(self, *_: object) -> Awaitable[None]:
-        """Do nothing: nobody has asked for progress."""
+        """Do nothing: no request asked for progress."""
         return NOT_SENT
 
     def end_stream(self, retry_after: float) -> None:
-        """Do nothing: there is no stream of a request."""
+        """Do nothing: a session has no stream to end."""
 
     async def ask(self, *_: object) -> Any:
-        """Raise: only requests can ask, and have steps."""
+        """Raise: only requests can ask and run steps."""
         raise _no_request("there is nobody to ask")
 
     step = retry = ask

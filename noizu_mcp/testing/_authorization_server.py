@@ -1,12 +1,12 @@
 """`AuthorizationServer`: an OAuth 2.1 authorization server for tests, in memory or on a socket.
 
 Theory of operation. Every endpoint is a method that turns a request into an answer, without I/O.
-There are three ways in: the ASGI application, `fetch` (the server is a `Fetcher`), and
-`open_browser`, which stands for the person and the browser. All of them pass `_answer`, which
-writes the journal and applies the faults that a test asks for. The endpoints keep four tables:
-clients, codes (used once), grants (what a person or a client was allowed), and numbers of DPoP
-proofs. An access token is a JWT that names its grant, so revoking a grant makes all its tokens
-inactive; a refresh token names its grant and the number of the rotation.
+There are three ways to call it: the ASGI application, `fetch` (the server is a `Fetcher`), and
+`open_browser`, which replaces the person and the browser. All of them use `_answer`, which writes
+the journal and applies the faults that a test requests. The endpoints share four tables: clients,
+codes (used once), grants (what a person or a client was allowed), and ids of DPoP proofs. An access
+token is a JWT that names its grant, so revoking a grant makes all its tokens inactive; a refresh
+token names its grant and the number of the rotation.
 
 Sources: RFC 6749 and OAuth 2.1 (grants), 7009 (revocation), 7591 (registration), 7636 (PKCE), 7662
 (introspection), 8414 (metadata), 8707 (`resource`), 9207 (`iss`); 2026-07-28
@@ -44,11 +44,11 @@ from ._grants import (
     keep,
 )
 
-#: Requests that the journal keeps.
+#: Maximum requests in the journal.
 JOURNAL: Final = 1000
-#: Bytes of the body of a request that are read.
+#: Maximum bytes of the body of a request that are read.
 BODY_SIZE: Final = 64 * 1024
-#: The endpoints; each but `metadata` is at its name below the issuer.
+#: The endpoints; each except `metadata` is at its name below the issuer.
 ENDPOINTS: Final = (
     "metadata", "authorize", "token", "register", "revoke", "introspect", "jwks"
 )  # fmt: skip
@@ -56,7 +56,7 @@ _WELL_KNOWN: Final = (
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 )
-#: Endpoints that are read by GET. The others take a form by POST (RFC 6749 section 3.2).
+#: Endpoints that are read with GET. The others take a form with POST (RFC 6749 section 3.2).
 _READ: Final = ("metadata", "authorize", "jwks")
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -95,29 +95,29 @@ class AuthorizationServer:
     """An OAuth 2.1 authorization server for tests, which approves every request at once.
 
     It is an ASGI application, a `Fetcher` for requests below its issuer (it passes others on), and
-    `open_browser` of it takes the place of the browser of `OAuth`. Needs the extra `auth`. Never
-    use it outside of tests: nobody is asked for a password.
+    its `open_browser` replaces the browser of `OAuth`. Needs the extra `auth`. Never use it outside
+    of tests: it asks for no password.
 
     Args:
         issuer: Its URL: `https://login.example.com`.
-        scopes: The scopes that it knows; empty: it knows every scope.
+        scopes: The scopes that it supports; empty for any scope.
         subject: The person who approves, `sub` of the tokens.
         approve: Called with the parameters of each authorization request; False denies it.
-        token_ttl: Seconds that an access token lives.
-        rotate: True to give a new refresh token with each use of one. A refresh token that is used
+        token_ttl: Lifetime of an access token in seconds.
+        rotate: True to return a new refresh token with each refresh. A refresh token that is used
             twice then revokes its grant (OAuth 2.1 section 4.3.1).
         registration: True to offer dynamic client registration.
-        dpop_nonces: True to demand a nonce in each DPoP proof (RFC 9449 section 8).
+        dpop_nonces: True to require a nonce in each DPoP proof (RFC 9449 section 8).
 
     Raises:
-        ImportError: PyJWT is not installed; the extra `auth` brings it.
+        ImportError: PyJWT is not installed; it is part of the extra `auth`.
 
     Attributes:
         issuer: Its URL.
-        requests: The requests that came in, the latest 1000.
+        requests: The last 1000 requests.
         metadata: Its metadata document (RFC 8414); a test may change its members.
-        redirect: Parameters of the redirect to the client that replace the right ones,
-            `{"iss": "https://evil.example.com"}`; None leaves one out.
+        redirect: Parameters of the redirect to the client that replace the correct ones, `{"iss":
+            "https://evil.example.com"}`; None removes one.
     """
 
     def __init__(
@@ -160,13 +160,13 @@ class AuthorizationServer:
         key: Any = None,
         redirect_uris: Iterable[str] = (),
     ) -> None:
-        """Register a client in advance.
+        """Register a client.
 
         Args:
-            client_id: Its name.
-            secret: Its secret; None: it has none.
+            client_id: Its id.
+            secret: Its secret; None for a client without a secret.
             key: Its public key, for `private_key_jwt`: PEM, or an object of `cryptography`.
-            redirect_uris: Its redirect URIs; empty: any loopback address.
+            redirect_uris: Its redirect URIs; empty for any loopback address.
         """
         keep(
             self._clients, client_id, RegisteredClient(client_id, secret, key, tuple(redirect_uris))
@@ -185,7 +185,7 @@ class AuthorizationServer:
             self._tokens.trusted[issuer] = key
 
     def auth_for(self, resource: str, **options: Any) -> BearerAuth:
-        """Make the authorization of an MCP server that wants tokens of this server.
+        """Make the authorization of an MCP server that requires tokens of this server.
 
         Args:
             resource: The URL of its endpoint, which is also the audience of its tokens.
@@ -227,16 +227,16 @@ class AuthorizationServer:
         return self._tokens.sign({"sub": self._subject, "aud": client_id, **claims}, "JWT")
 
     def revoke_tokens(self) -> None:
-        """Revoke every grant: introspection calls its tokens inactive, and no refresh succeeds.
+        """Revoke every grant: introspection reports its tokens as inactive, and refreshing fails.
 
-        A verifier that checks signatures only, like `JWTVerifier`, cannot see it.
+        A verifier that checks signatures only, like `JWTVerifier`, does not notice.
         """
         self._tokens.grants.clear()
 
     def fail(
         self, endpoint: str, *, status: int = 500, error: str = "server_error", times: int = 1
     ) -> None:
-        """Let the next requests to an endpoint fail.
+        """Make the next requests to an endpoint fail.
 
         Args:
             endpoint: `metadata`, `authorize`, `token`, `register`, `revoke`, `introspect`, `jwks`.
@@ -248,7 +248,7 @@ class AuthorizationServer:
         self._faults.setdefault(_check_endpoint(endpoint), []).extend([fault] * times)
 
     def hang(self, endpoint: str) -> None:
-        """Let requests to an endpoint wait until `resume`.
+        """Make requests to an endpoint wait until `resume`.
 
         Args:
             endpoint: As for `fail`.
@@ -256,7 +256,7 @@ class AuthorizationServer:
         self._held[_check_endpoint(endpoint)] = trio.Event()
 
     def resume(self, endpoint: str) -> None:
-        """Answer the requests that wait since `hang`, and those to come.
+        """Answer the requests that wait because of `hang`, and later ones.
 
         Args:
             endpoint: As for `fail`.
@@ -275,8 +275,8 @@ class AuthorizationServer:
             The URL that the browser would be sent to, with the code or the error.
 
         Raises:
-            ValueError: The authorization server refuses the request without a redirect, since the
-                client or its redirect URI is unknown, or is at another address.
+            ValueError: The authorization server refuses the request without a redirect: the client
+                or its redirect URI is unknown, or the URL is not its own.
         """
         path, _, query = url.partition("?")
         if path != self.metadata["authorization_endpoint"]:
@@ -410,7 +410,7 @@ class AuthorizationServer:
         client, uri = self._find_client(params.get("client_id", "")), params.get("redirect_uri", "")
         if client is None:
             raise GrantError("invalid_client", "the client is unknown")
-        # Never a redirect to an unknown place (OAuth 2.1 section 4.1.2.1).
+        # Never redirect to an unknown URL (OAuth 2.1 section 4.1.2.1).
         if uri not in client.redirect_uris and (
             client.redirect_uris or urlsplit(uri).hostname not in _LOOPBACK
         ):

@@ -1,23 +1,23 @@
 """Cassettes: the messages of one connection in a file, and a server that plays them back.
 
-A cassette is a text file of JSON lines, so that a change of it can be read in a review: first
-`{"cassette": 1}`, then `{"sent": …}` and `{"received": …}`, as the client sees them, in the order
-of time. HTTP headers are no messages, and are never written.
+A cassette is a text file of JSON lines, so that changes can be reviewed: first `{"cassette": 1}`,
+then `{"sent": …}` and `{"received": …}`, as seen by the client, in order of time. HTTP headers are
+not messages, and are never written.
 
 Theory of operation. Each message that the client sent is a *step*. Each message that it received
-belongs to one step, its cause: an answer to its request; a notification with a progress token or
-the id of a subscription to the request that has this token or id; every other one to the last step
-before it. When the client of a replay sends a message, the first unused step with an equal message
-is taken, and all that belongs to it is received, in the order of the recording. So the answers do
-not depend on timing, and requests may be sent in another order than in the recording. Each step is
-taken once, or with `repeat` again once no unused step is equal. Either way what is received is
-bounded by what is sent. A request without a step is answered with an error. A
-request that had no answer in the recording has none now: it was cancelled, or it is a subscription.
+belongs to one step, its cause: an answer to its request; a notification with a progress token or a
+subscription id to the request with this token or id; any other one to the last step before it. When
+the client of a replay sends a message, the first unused step with an equal message is used, and all
+messages of that step are received, in the order of the recording. So the answers do not depend on
+timing, and requests may be sent in another order than in the recording. Each step is used once, or
+with `repeat` again if no unused step is equal. Either way, what is received is bounded by what is
+sent. A request without a step is answered with an error. A request without an answer in the
+recording gets none: it was cancelled, or it is a subscription.
 
-Messages are equal if they have the same method and the same params. `_meta` does not count, nor do
-the params of `initialize`: they name the release of the client, and its newest revision, while the
-answer has the revision of the recording. Ids and progress
-tokens are those of the recording in the file, and those of the client in what it receives.
+Messages are equal if they have the same method and the same params. `_meta` is ignored, and so are
+the params of `initialize`: they have the release of the client, and its newest revision, while the
+answer has the revision of the recording. The file has the ids and progress tokens of the recording;
+they are replaced by the client's own in messages that it receives.
 """
 
 import json
@@ -42,11 +42,11 @@ from ..types import META_PROGRESS_TOKEN
 from ._references import Name, params_of, references
 from ._secrets import hide_secrets
 
-#: Changes a message before it is written, and before it is compared with one of the file.
+#: Changes a message before it is written, and before it is compared with the file.
 Redact = Callable[[JSONObject], JSONObject]
 
 _VERSION: Final = 1
-#: Characters of a message that an error shows.
+#: Characters of a message in an error.
 _SHOWN: Final = 200
 
 
@@ -54,12 +54,12 @@ _SHOWN: Final = 200
 def record(path: str | os.PathLike[str], *, redact: Redact = hide_secrets) -> Iterator[Tap]:
     """Write the messages of one connection to a cassette: `connect(target, tap=tap)`.
 
-    Each message is written at once, so that the file of a program that ends early has all that was
-    sent. Bytes that are no JSON are left out.
+    Each message is written at once, so that the file is complete even if a program ends early.
+    Bytes that are not JSON are left out.
 
     Args:
         path: The file; it is replaced, and its folder is made.
-        redact: Returns the message to be written in the place of one: by default `hide_secrets`.
+        redact: Returns the message to write instead of a given one; by default `hide_secrets`.
 
     Yields:
         The tap.
@@ -107,16 +107,17 @@ def replay(
 
     Args:
         path: The file.
-        redact: See `record`: a message of the client is compared as it would be written.
-        repeat: True to answer a request as often as it comes, and not as often as it was recorded:
-            the recorded answers in turn, then the last one.
+        redact: See `record`: a message of the client is compared in the form in which it is
+            written.
+        repeat: True to answer a request any number of times: with the recorded answers in turn,
+            then with the last one again.
 
     Returns:
         A target of `connect`, for one connection.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no cassette.
+        ValueError: It is not a cassette.
     """
     entries = _read(Path(path))
     return Replay(os.fspath(path), entries, redact, repeat=repeat)
@@ -145,7 +146,7 @@ class Replay(MessageStream):
     """A server that plays a cassette back; see `replay`.
 
     Attributes:
-        unexpected: What the client has sent and the cassette has not, as texts.
+        unexpected: Descriptions of sent messages that the cassette does not have.
     """
 
     def __init__(
@@ -159,13 +160,13 @@ class Replay(MessageStream):
         self.unexpected: list[str] = []
         self._path = path
         self._redact = redact
-        # Not bounded, since the cassette is.
+        # Not bounded, since the cassette is bounded.
         self._sending, self._receiving = trio.open_memory_channel[bytes](math.inf)
         first, *self._left = _assign(entries)
-        #: The steps that may be taken again, the last one first; empty without `repeat`.
+        #: The steps that may be used again, the last one first; empty without `repeat`.
         self._taken: list[_RecordedStep] = []
         self._repeat = repeat
-        #: The ids and tokens of the client by those of the recording, and the other way round.
+        #: The client's ids and tokens by the recorded ones, and the reverse.
         self._ours: dict[Name, Name] = {}
         self._recorded: dict[Name, Name] = {}
         self._deliver(first)
@@ -178,14 +179,14 @@ class Replay(MessageStream):
             return ()
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Take the step of each message; see `MessageStream`."""
+        """Use the step of each message; see `MessageStream`."""
         for data in messages:
             for message in _messages(data):
                 self._take(message)
         return True
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Take the step of each message; see `MessageStream`."""
+        """Use the step of each message; see `MessageStream`."""
         await trio.lowlevel.checkpoint()
         self.send_nowait(messages)
 
@@ -195,10 +196,10 @@ class Replay(MessageStream):
         await trio.lowlevel.checkpoint()
 
     def done(self) -> None:
-        """Check that the client has sent what the cassette has, and nothing else.
+        """Check that the client has sent exactly the messages of the cassette.
 
         Raises:
-            AssertionError: It has not; the text lists the differences.
+            AssertionError: The messages differ; the text lists the differences.
         """
         faults = [f"not recorded: {text}" for text in self.unexpected]
         faults += [f"not sent: {_shown(step.message)}" for step in self._left]
@@ -242,7 +243,7 @@ def _assign(entries: Sequence[tuple[str, JSONObject]]) -> list[_RecordedStep]:
     """Assign each received message to its step.
 
     Returns:
-        First a step without a message, for what the server sent before all others.
+        The steps. The first has no message, for what the server sent before any other.
     """
     steps = [_RecordedStep({})]
     by_name: dict[Name, _RecordedStep] = {}
@@ -258,7 +259,7 @@ def _assign(entries: Sequence[tuple[str, JSONObject]]) -> list[_RecordedStep]:
 
 
 def _names_of(message: JSONObject) -> tuple[Name, ...]:
-    """Return the names of a request, its id and its progress token; of other messages, none."""
+    """Return the id and the progress token of a request; empty for other messages."""
     if "method" not in message or "id" not in message:
         return ()
     token = (params_of(message).get("_meta") or {}).get(META_PROGRESS_TOKEN)
@@ -271,7 +272,7 @@ def _in_recording(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject
 
 
 def _rename(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:
-    """Copy a message, with other names of the requests in it."""
+    """Copy a message, and replace the ids of requests in it."""
     copied: JSONObject = json.loads(json.dumps(message))
     for owner, member, name in references(copied):
         owner[member] = names.get(name, name)[1]
@@ -279,8 +280,8 @@ def _rename(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:
 
 
 def _content(message: JSONObject) -> str:
-    """Write what must be equal in two messages."""
-    # As text, since Python takes 1 and true for equal.
+    """Return the parts that must be equal in two messages."""
+    # As text, since 1 and true are equal in Python.
     if "method" not in message:
         return json.dumps(message, sort_keys=True)
     params = {name: value for name, value in params_of(message).items() if name != "_meta"}

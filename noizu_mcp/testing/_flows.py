@@ -1,17 +1,17 @@
 """Flows of a simulated network: messages between objects, and bytes through a relay for TCP.
 
 Theory of operation. A connection has two *flows*, one for each direction. A server in memory is
-connected by two flows of messages. Each message has a time at which it arrives, drawn when it is
-sent: never before a message of its own stream that was sent earlier. A stream is one request with
-its answer and its notices, as over HTTP, where each request has a connection of its own. What
-belongs to no request, such as the notice that ends a handshake, keeps its place among all messages;
-without `reorder`, everything does. `receive` waits for the earliest arrival, so that no task is
-needed, and on a virtual clock no time passes. A URL is reached through a relay: each TCP connection
-has two flows of bytes, cut into pieces, each of which takes its time.
+connected by two flows of messages. Each message has a time of arrival, drawn when it is sent: never
+before an earlier message of the same stream. A stream is one request with its answer and its
+notifications, as over HTTP, where each request has its own connection. Messages of no request, such
+as the notification that ends a handshake, keep their place among all messages; without `reorder`,
+all messages do. `receive` waits for the earliest arrival, so no task is needed, and on a virtual
+clock no time passes. A URL is reached through a relay: each TCP connection has two flows of bytes,
+cut into pieces, each with its own delay.
 
-A flow ends in order (`end`: what is under way arrives, then the end) or breaks (`cut`: what is
-under way is lost, and both sides see a broken connection). The two flows of a connection break
-together. Other connections go on, so that over HTTP a client can come back.
+A flow ends gracefully (`end`: messages in transit arrive, then the end) or breaks (`cut`: messages
+in transit are lost, and both sides see a broken connection). The two flows of a connection break
+together. Other connections continue, so that over HTTP a client can return.
 """
 
 import heapq
@@ -38,9 +38,9 @@ from ._references import references
 #: One side of a connection.
 FlowEnd = Literal["client", "server"]
 
-#: Messages under way in one direction before the sender waits.
+#: Maximum messages in transit in one direction before the sender waits.
 _CAPACITY: Final = 1000
-#: Bytes that a relay reads at once, and the pieces into which it cuts them, at most.
+#: Maximum bytes that a relay reads at once, and the pieces into which it cuts them.
 _CHUNK: Final = 64 * 1024
 _PIECES: Final = 3
 
@@ -51,9 +51,9 @@ class DrawnFaults:
 
     Attributes:
         random: The generator.
-        delay: Seconds: the least and the most.
+        delay: Seconds: the minimum and the maximum.
         drop: The probability that a message, or a piece, breaks the connection.
-        reorder: Messages of different requests may overtake each other.
+        reorder: True if messages of different requests may overtake each other.
     """
 
     random: Random
@@ -80,21 +80,21 @@ class Flow(Protocol):
     """One direction of a connection."""
 
     def end(self) -> None:
-        """Let what is under way arrive, and then the end."""
+        """Let everything in transit arrive, and then the end."""
 
     def cut(self) -> None:
-        """Lose what is under way, and break the connection."""
+        """Drop everything in transit, and break the connection."""
 
 
-#: The open flows of each sender, with the loops that they live on.
+#: The open flows of each sender, with their loops.
 Flows = dict[FlowEnd, dict[Flow, trio.lowlevel.TrioToken]]
 
 
 class _MessageFlow:
-    """The messages under way from one end of a link to the other.
+    """The messages in transit from one end of a link to the other.
 
     Args:
-        faults: Those of the link.
+        faults: The faults of the link.
         break_link: Cuts both flows of the link.
     """
 
@@ -103,11 +103,11 @@ class _MessageFlow:
         self._break_link = break_link
         self._order = itertools.count()
         self._under_way: list[tuple[float, int, bytes]] = []  # a heap
-        #: The last arrival of each stream, and the one that no later message may precede.
+        #: The last arrival of each stream, and the time before which no later message may arrive.
         self._last: dict[Hashable, float] = {}
         self._floor = -math.inf
         self._ended = self._broken = False
-        # Set, and made again, with each change that a waiting task must see.
+        # Set and replaced with each change for which a task may wait.
         self._changed = trio.Event()
 
     @property
@@ -115,7 +115,7 @@ class _MessageFlow:
         return len(self._under_way) < _CAPACITY or self._ended or self._broken
 
     def put(self, data: bytes) -> None:
-        """Send a message on its way.
+        """Send a message.
 
         Raises:
             trio.BrokenResourceError: The flow has ended, or is broken.
@@ -127,7 +127,7 @@ class _MessageFlow:
             raise trio.BrokenResourceError
         now = trio.current_time()
         stream = _stream_of(data) if self._faults.reorder else None
-        # What has arrived can hold nothing up: the table has no more entries than are under way.
+        # Earlier arrivals do not matter: the table has at most one entry per message in transit.
         self._last = {name: arrival for name, arrival in self._last.items() if arrival > now}
         arrival = max(now + self._faults.draw_delay(), self._floor)
         if stream is None:
@@ -161,7 +161,7 @@ class _MessageFlow:
             await self._changed.wait()
 
     def end(self) -> None:
-        """Let what is under way arrive, and then the end; see `Flow`."""
+        """Let everything in transit arrive, and then the end; see `Flow`."""
         self._ended = True
         self._tell()
 
@@ -170,7 +170,7 @@ class _MessageFlow:
         self._break_link()
 
     def lose(self) -> None:
-        """Lose what is under way; the flow is broken."""
+        """Drop everything in transit, and break the flow."""
         self._broken = True
         self._under_way.clear()
         self._tell()
@@ -181,7 +181,7 @@ class _MessageFlow:
 
 
 def _stream_of(data: bytes) -> Hashable:
-    """Name the stream of a message: the request that it is or belongs to; None if there is none."""
+    """Return the stream of a message: the request that it is or belongs to, or None."""
     try:
         message: Any = json.loads(data)
     except (ValueError, RecursionError):
@@ -190,7 +190,7 @@ def _stream_of(data: bytes) -> Hashable:
         return None
     if "method" in message and "id" in message:
         return ("id", message["id"])
-    # A token of ours is the id of its request, and its place is taken by another one's at worst.
+    # The client's tokens are the ids of their requests; at worst another order results.
     return next((("id", value) for *_, (_, value) in references(message)), None)
 
 
@@ -208,19 +208,19 @@ class _LinkEnd(MessageStream):
         return () if data is None else [read_message(data, self._limits)]
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Send messages on their way; see `MessageStream`."""
+        """Send messages; see `MessageStream`."""
         for message in messages:
             self._outgoing.put(message)
         return self._outgoing.has_room
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Send messages on their way, and wait until there is room; see `MessageStream`."""
+        """Send messages, and wait until there is room; see `MessageStream`."""
         await trio.lowlevel.checkpoint()
         self.send_nowait(messages)
         await self._outgoing.room()
 
     async def aclose(self) -> None:
-        """Close both directions; the other end reads what is left, then the end."""
+        """Close both directions. The other end reads the remaining messages, then the end."""
         self._incoming.end()
         self._outgoing.end()
         await trio.lowlevel.checkpoint()
@@ -235,7 +235,7 @@ async def open_link(
     Args:
         server: The server.
         faults: The faults of the link.
-        flows: Has the flows of the link, by their senders, while the block runs.
+        flows: Contains the flows of the link, by sender, while the block runs.
 
     Yields:
         The other end.
@@ -262,7 +262,7 @@ async def open_link(
 
 
 class _ByteFlow:
-    """The bytes under way from one side of a TCP connection to the other."""
+    """The bytes in transit from one side of a TCP connection to the other."""
 
     def __init__(self, faults: DrawnFaults, connection: trio.CancelScope) -> None:
         self._faults = faults
@@ -270,11 +270,11 @@ class _ByteFlow:
         self._reading = trio.CancelScope()
 
     async def run(self, source: trio.SocketStream, sink: trio.SocketStream) -> None:
-        """Carry bytes until the source ends, and then its end.
+        """Copy bytes until EOF, then close the sink.
 
         Args:
-            source: Where they come from.
-            sink: Where they go to.
+            source: The stream to read from.
+            sink: The stream to write to.
         """
         try:
             with self._reading:
@@ -289,7 +289,7 @@ class _ByteFlow:
             self.cut()
 
     def end(self) -> None:
-        """Carry no more bytes, and end; see `Flow`."""
+        """Stop copying bytes, and end; see `Flow`."""
         self._reading.cancel()
 
     def cut(self) -> None:
@@ -306,14 +306,14 @@ async def open_relay(
     Args:
         url: The URL; without TLS, whose certificates name another host.
         faults: The faults of each connection.
-        flows: Has the flows of all connections, by their senders.
-        is_down: Tells whether a new connection is closed at once.
+        flows: Contains the flows of all connections, by sender.
+        is_down: Tells whether to close a new connection at once.
 
     Yields:
         The URL of the relay, with the same path.
 
     Raises:
-        TargetError: The URL has TLS.
+        TargetError: The URL uses TLS.
     """
     parts = urlsplit(url)
     if parts.scheme != "http":
@@ -327,7 +327,7 @@ async def open_relay(
                 except OSError:
                     return
                 async with server:
-                    # Now, and not before the wait above: the network cuts what it knows.
+                    # Checked here, not before the wait above: the network can cut only known flows.
                     if not is_down():
                         await _carry(client, server, next(faults), scope, flows)
 

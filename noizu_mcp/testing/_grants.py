@@ -1,4 +1,4 @@
-"""The token endpoint of `AuthorizationServer`: clients, grants, tokens, proofs of DPoP."""
+"""The token endpoint of `AuthorizationServer`: clients, grants, tokens, DPoP proofs."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 
 from .._value import JSONObject
 
-#: Grants, codes, clients and proofs that are kept; the oldest goes first.
+#: Maximum grants, codes, clients and proofs in each table; the oldest is dropped.
 KEPT: Final = 10_000
 #: Seconds that the `iat` of a DPoP proof may differ from the clock.
 PROOF_AGE: Final = 300.0
@@ -24,7 +24,7 @@ _TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type:"  # noqa: S105 - a prefi
 #: The algorithms of assertions and proofs.
 ALGORITHMS: Final = ("ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA")
 
-#: The grants that the token endpoint knows: the methods of `IssuedTokens` by `grant_type`.
+#: The supported grants: the methods of `IssuedTokens` by `grant_type`.
 GRANTS: Final = {
     "authorization_code": "_use_code",
     "refresh_token": "_use_refresh",
@@ -37,7 +37,7 @@ Form = Mapping[str, str]
 
 
 def load_jwt() -> ModuleType:
-    """Load PyJWT: the names of the test kit can be imported without it.
+    """Load PyJWT, without which the names of the test kit can still be imported.
 
     Raises:
         ImportError: It is not installed.
@@ -75,13 +75,13 @@ class GrantError(Exception):
 
 @attrs.frozen
 class RegisteredClient:
-    """A client that the authorization server knows.
+    """A registered client.
 
     Attributes:
         client_id: Its name.
-        secret: Its secret; None: it has none.
+        secret: Its secret, or None.
         key: Its public key, for `private_key_jwt`.
-        redirect_uris: Its redirect URIs; empty: any loopback address.
+        redirect_uris: Its redirect URIs; empty for any loopback address.
     """
 
     client_id: str
@@ -92,16 +92,16 @@ class RegisteredClient:
 
 @attrs.define(eq=False)
 class UserGrant:
-    """The permission of a client, and the one who gave it.
+    """What a client is allowed, and by whom.
 
     Attributes:
         client_id: The client.
         subject: The person, the workload, or the client itself.
         scopes: The scopes.
         resource: The URL of the MCP server; empty if the client named none.
-        thumbprint: The key that its tokens are bound to (RFC 9449 section 6.1).
+        thumbprint: The key to which its tokens are bound (RFC 9449 section 6.1).
         uses: How often a refresh token was rotated.
-        name: Names the grant in tokens.
+        name: Identifies the grant in tokens.
     """
 
     client_id: str
@@ -127,16 +127,16 @@ class IssuedTokens:
 
     Args:
         issuer: Its URL.
-        ttl: Seconds that an access token lives.
-        rotate: Each use of a refresh token gives a new one.
-        nonces: Each DPoP proof needs a nonce.
+        ttl: Lifetime of an access token in seconds.
+        rotate: True to return a new refresh token with each refresh.
+        nonces: True to require a nonce in each DPoP proof.
 
     Raises:
         ImportError: PyJWT is not installed.
 
     Attributes:
         key: The private key that signs them.
-        trusted: Keys of other issuers, whose assertions are accepted.
+        trusted: Keys of other issuers whose assertions are accepted.
         grants: The grants that are not revoked, by name.
         codes: The codes that were not used.
     """
@@ -161,7 +161,7 @@ class IssuedTokens:
         return {**members, "alg": "ES256", "kid": "1", "use": "sig"}
 
     def keep(self, grant: UserGrant) -> UserGrant:
-        """Keep a grant; a full table drops the oldest."""
+        """Store a grant; a full table drops the oldest."""
         keep(self.grants, grant.name, grant)
         return grant
 
@@ -172,7 +172,7 @@ class IssuedTokens:
         return name
 
     def sign(self, claims: Mapping[str, Any], typ: str) -> str:
-        """Sign a JWT with the issuer, the present time and the time to live."""
+        """Sign a JWT with the issuer, the current time and the expiry."""
         now = int(time.time())
         times = {"iat": now, "exp": now + int(self._ttl), "jti": secrets.token_hex(8)}
         header = {"typ": typ, "kid": "1"}
@@ -220,7 +220,7 @@ class IssuedTokens:
             client: The client.
 
         Raises:
-            Refusal: No token is given.
+            Refusal: No token is issued.
         """
         handler = GRANTS.get(form.get("grant_type", ""))
         if handler is None:
@@ -273,7 +273,7 @@ class IssuedTokens:
     def _use_assertion(
         self, form: Form, client: RegisteredClient, thumbprint: str | None
     ) -> JSONObject:
-        """Accept an assertion of a trusted issuer: of a workload, or an ID-JAG (RFC 7523)."""
+        """Accept an assertion of a trusted issuer: for a workload, or an ID-JAG (RFC 7523)."""
         claims = self._verify_assertion(form.get("assertion", ""))
         resource = claims.get("resource", form.get("resource", ""))
         if claims.get("client_id", client.client_id) != client.client_id:
@@ -318,7 +318,7 @@ class IssuedTokens:
     # Proofs and assertions
 
     def issuer_of(self, assertion: str) -> str | None:
-        """Read who has made an assertion, which is not verified yet; None if it is no JWT."""
+        """Read the issuer of an assertion without verifying it; None if it is not a JWT."""
         try:
             claims = self._jwt.decode(assertion, options={"verify_signature": False})
         except self._jwt.PyJWTError:
@@ -393,16 +393,16 @@ def authenticate(
     find: Callable[[str], RegisteredClient | None],
     tokens: IssuedTokens,
 ) -> RegisteredClient:
-    """Find the client that sends a request, by the method that it is registered for.
+    """Find the client of a request, and authenticate it with its registered method.
 
     Args:
         form: The parameters of the request.
         headers: Its headers; names in lower case.
-        find: Finds a client by its name.
-        tokens: Check the assertions of clients.
+        find: Finds a client by its id.
+        tokens: Checks the assertions of clients.
 
     Raises:
-        Refusal: The client is unknown, or does not prove that it is the one.
+        Refusal: The client is unknown, or its authentication fails.
     """
     name, secret = form.get("client_id"), form.get("client_secret")
     scheme, _, rest = headers.get("authorization", "").partition(" ")
@@ -461,7 +461,7 @@ def _narrow(form: Form, scopes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def keep(table: dict[str, Any], name: str, value: Any) -> None:
-    """Put a value into a table; a full one drops its oldest."""
+    """Put a value into a table; a full table drops the oldest."""
     if len(table) >= KEPT:
         del table[next(iter(table))]
     table[name] = value

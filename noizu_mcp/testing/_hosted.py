@@ -11,14 +11,14 @@ from ..engine import single_failure
 from ..server import Server
 from ..transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
-#: Seconds that running requests get when the client of a test has left. It has cancelled what it
-#: had asked for, so a handler that takes longer ignores that.
+#: Seconds for running requests after the client of a test has left. It has cancelled its requests,
+#: so a handler that takes longer ignores the cancellation.
 _GRACE: Final = 0.2
 
 
 @asynccontextmanager
 async def serve_on_http(server: Server) -> AsyncIterator[str]:
-    """Serve a server at a free port of 127.0.0.1 for as long as the block runs.
+    """Serve a server on a free port of 127.0.0.1 while the block runs.
 
     Args:
         server: The server.
@@ -38,10 +38,10 @@ async def serve_on_http(server: Server) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
-    """Listen at a free port; the application is given afterwards, since it may need the URL.
+    """Listen on a free port. The application is set afterwards, since it may need the URL.
 
     Yields:
-        The URL, and the function that takes the application.
+        The URL, and the function that sets the application.
     """
     chosen: list[Any] = []
 
@@ -54,5 +54,5 @@ async def hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
             try:
                 yield host.urls[0], chosen.append
             finally:
-                # Not in order: a request that a test lets hang would hold it up.
+                # Not gracefully: a hanging request of a test would delay it.
                 nursery.cancel_scope.cancel()

@@ -21,16 +21,16 @@ from ._flows import DrawnFaults, Flow, FlowEnd, Flows, open_link, open_relay
 class Network:
     """A network with faults: `connect(network.between(Docs))`.
 
-    With the same seed, and a client and a server that send the same in the same order, the same
-    happens again. The faults are those that protocols above TCP can meet: no message is lost or
-    changed while its connection goes on.
+    With the same seed, and a client and a server that send the same messages in the same order, the
+    same faults happen again. The faults are those that protocols above TCP can see: while a
+    connection is open, no message is lost or changed.
 
     Args:
         seed: The seed of all random choices.
-        delay: Seconds that a message takes, or over HTTP a piece of a connection: the least and the
-            most.
-        reorder: True to let messages of one request overtake those of another, in both directions,
-            as over HTTP. Over HTTP they always may.
+        delay: Seconds that a message takes, or over HTTP a piece of a connection: minimum and
+            maximum.
+        reorder: True to let messages of one request overtake messages of another, in both
+            directions, as over HTTP. Over HTTP they always may.
         drop: The probability that a message, or over HTTP a piece, breaks its connection.
 
     Raises:
@@ -50,7 +50,7 @@ class Network:
             raise ValueError(f"delay must be (least, most) in seconds, not {delay!r}")
         if not 0 <= drop <= 1:
             raise ValueError(f"drop must be a probability, not {drop!r}")
-        # A generator for each connection: what happens on one does not depend on the others.
+        # A generator for each connection, so that connections do not affect each other.
         seeds = (f"{seed}-{number}" for number in itertools.count())
         self._faults = (DrawnFaults(Random(each), delay, drop, reorder) for each in seeds)
         self._flows: Flows = {side: {} for side in get_args(FlowEnd)}
@@ -61,34 +61,34 @@ class Network:
 
         Args:
             target: A server, its class or a text that names one, which is then served in memory; or
-                a URL without TLS, such as that of `serve_over(Docs, "http")`, which may be given
-                itself.
+                a URL without TLS, such as the one of `serve_over(Docs, "http")`, which can also be
+                passed directly.
 
         Returns:
             A target of `connect`, `SyncClient` and `aio.connect`, for one connection.
 
         Raises:
-            TargetError: It is another target; when it is entered.
-            TransportError: The network is down, before a server in memory; when it is entered.
+            TargetError: The target is something else; raised when it is entered.
+            TransportError: The network is down, for a server in memory; raised when it is entered.
         """
         return self._between(target)
 
     def cut(self) -> None:
-        """Break every connection; any thread may call it."""
+        """Break every connection. Any thread may call it."""
         for side in self._flows:
             self._tell(side, lambda flow: flow.cut())
 
     def down(self) -> None:
-        """Break every connection, and every new one at once, until `up`; any thread may call it."""
+        """Break every connection, and all new ones, until `up`. Any thread may call it."""
         self._is_down = True
         self.cut()
 
     def up(self) -> None:
-        """Let connections come about again after `down`; any thread may call it."""
+        """Allow connections again after `down`. Any thread may call it."""
         self._is_down = False
 
     def half_close(self, side: FlowEnd) -> None:
-        """Let one side of every connection send no more: what is under way arrives, then the end.
+        """Stop sending from one side of every connection: data in transit arrives, then the end.
 
         Any thread may call it.
 
@@ -98,7 +98,7 @@ class Network:
         self._tell(side, lambda flow: flow.end())
 
     def _tell(self, side: FlowEnd, tell: Callable[[Flow], None]) -> None:
-        """Tell something to the flows of a side: now, or soon where they are on another loop."""
+        """Call a function with the flows of a side: now, or soon if they are on another loop."""
         here = trio.lowlevel.current_trio_token() if trio.lowlevel.in_trio_task() else None
         for flow, loop in list(self._flows[side].items()):
             if loop is here:

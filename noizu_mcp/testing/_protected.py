@@ -1,4 +1,4 @@
-"""An authorization server, and a server that wants its tokens, on free ports of this machine."""
+"""An authorization server, and a server that requires its tokens, on free local ports."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,10 +13,10 @@ from ._hosted import hosted
 
 @asynccontextmanager
 async def serve_authorization(**options: Any) -> AsyncIterator[AuthorizationServer]:
-    """Serve an `AuthorizationServer` on a free port of 127.0.0.1 for as long as the block runs.
+    """Serve an `AuthorizationServer` on a free port of 127.0.0.1 while the block runs.
 
     Args:
-        options: Those of `AuthorizationServer`, but for `issuer`.
+        options: Options of `AuthorizationServer`, except `issuer`.
 
     Yields:
         The authorization server.
@@ -34,12 +34,12 @@ async def serve_authorization(**options: Any) -> AsyncIterator[AuthorizationServ
 async def serve_protected(
     server: Server | type[Server], auth_for: Callable[[str], BearerAuth]
 ) -> AsyncIterator[str]:
-    """Serve an MCP server that wants tokens, on a free port of 127.0.0.1, while the block runs.
+    """Serve an MCP server that requires tokens, on a free port of 127.0.0.1, while the block runs.
 
     Args:
         server: The server.
         auth_for: Makes the authorization of the server from its URL: `login.auth_for`, or
-            `partial(login.auth_for, required_scopes=["docs:read"])`, or a function of your own.
+            `partial(login.auth_for, required_scopes=["docs:read"])`, or another function.
 
     Yields:
         The URL of its endpoint.

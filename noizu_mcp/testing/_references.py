@@ -11,13 +11,13 @@ Name = tuple[str, Any]
 
 
 def params_of(message: JSONObject) -> JSONObject:
-    """Return the params of a message; an empty object if there are none."""
+    """Return the params of a message; an empty object if it has no params."""
     found = message.get("params")
     return found if isinstance(found, dict) else {}
 
 
 def references(message: JSONObject) -> Iterator[tuple[JSONObject, str, Name]]:
-    """Find the names of requests in a message: the object, the member, and the name that it has."""
+    """Yield the references to requests in a message: the object, the member, and the name."""
     params = params_of(message)
     meta = params.get("_meta")
     places = [(params, META_PROGRESS_TOKEN, "token"), (params, "requestId", "id")]

@@ -19,7 +19,7 @@ ScriptedAnswers = Sequence[ScriptedAnswer] | Mapping[str, ScriptedAnswer]
 
 
 class Asked(NamedTuple):
-    """A question that a server has asked.
+    """A request of a server to its client.
 
     Attributes:
         method: `elicitation/create`, `sampling/createMessage` or `roots/list`.
@@ -45,10 +45,10 @@ class _AnswerQueue:
         self._left = {pattern: _Left(answer) for pattern, answer in by_pattern.items()}
 
     def take(self, message: str) -> ScriptedAnswer:
-        """Take the answer to a message.
+        """Return the answer to a message, and remove it if it is from a list.
 
         Raises:
-            LookupError: There is none.
+            LookupError: There is no answer left.
         """
         for pattern, left in self._left.items():
             if left.answers and re.search(pattern, message):
@@ -56,7 +56,7 @@ class _AnswerQueue:
         raise LookupError(message)
 
     def unused(self) -> list[str]:
-        """Describe the answers that nobody has asked for."""
+        """Describe the answers that were not used."""
         return [
             f"{answer!r} for {pattern!r}" if pattern else repr(answer)
             for pattern, left in self._left.items()
@@ -65,7 +65,7 @@ class _AnswerQueue:
 
 
 class _Left:
-    """The answers that are left of a list; or one answer, which stays."""
+    """The remaining answers of a list; or one answer, which can be reused."""
 
     def __init__(self, answer: ScriptedAnswer) -> None:
         self._stays = not isinstance(answer, list)
@@ -81,11 +81,11 @@ class _Left:
 
 
 class ScriptedHandler(ClientHandler):
-    """Answers the questions of a server from data, and records them; for tests.
+    """Answers the requests of a server from data, and records them; for tests.
 
-    Each argument that is given offers its capability. A list answers one question each, in order. A
-    mapping has regular expressions as keys, which are searched in the message of the question: a
-    single answer serves any number of questions, a list is used up. An answer is
+    Each argument that is given offers its capability. A list answers one request each, in order. A
+    mapping has regular expressions as keys, which are searched in the message of the request: a
+    single answer is used any number of times, a list is used up. An answer is
 
     * for an elicitation: the values of the form, as a mapping or an instance; or `Accept`,
       `Decline`, `Cancel`;
@@ -93,7 +93,7 @@ class ScriptedHandler(ClientHandler):
     * an exception, which is raised: an `McpError` goes to the server as it is;
     * a function, plain or async, called with the params; it returns one of these.
 
-    A question without an answer fails with an `McpError` at the server, and `done` tells it.
+    A request without an answer fails with an `McpError` at the server, and `done` reports it.
 
     Args:
         elicitation: The answers to elicitations.
@@ -127,17 +127,17 @@ class ScriptedHandler(ClientHandler):
             "handle_sampling": sampling,
             "list_roots": roots,
         }
-        # None in the place of a method offers nothing.
+        # None instead of a method offers nothing.
         vars(self).update((name, None) for name, script in offered.items() if script is None)
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Any:
-        """Give the next answer; see `ClientHandler`."""
+        """Return the next answer; see `ClientHandler`."""
         asked = Asked("elicitation/create", params, str(params.get("message", "")))
         answer = await self._answer("handle_elicitation", asked)
         return answer if isinstance(answer, Accept | Decline | Cancel) else Accept(answer)
 
     async def handle_sampling(self, params: Mapping[str, Any]) -> Any:
-        """Give the next answer; see `ClientHandler`."""
+        """Return the next answer; see `ClientHandler`."""
         asked = Asked("sampling/createMessage", params, _last_text(params))
         answer = await self._answer("handle_sampling", asked)
         if isinstance(answer, str):
@@ -145,7 +145,7 @@ class ScriptedHandler(ClientHandler):
         return answer
 
     async def list_roots(self) -> Any:
-        """Give the roots; see `ClientHandler`."""
+        """Return the roots; see `ClientHandler`."""
         self.asked.append(Asked("roots/list", {}, ""))
         return self._roots
 
@@ -154,10 +154,10 @@ class ScriptedHandler(ClientHandler):
         self.notifications.append((method, params))
 
     def done(self) -> None:
-        """Check that the server has asked for every answer, and for nothing else.
+        """Check that every answer was used, and every request had an answer.
 
         Raises:
-            AssertionError: Answers are left, or questions had none; it lists them.
+            AssertionError: Answers are left, or requests had no answer; the text lists them.
         """
         scripts = self._answers.values()
         faults = [f"not asked for: {text}" for each in scripts for text in each.unused()]
@@ -188,7 +188,7 @@ def _read(name: str, script: ScriptedAnswers | None) -> _AnswerQueue:
 
 
 def _last_text(params: Mapping[str, Any]) -> str:
-    """Find the text of the last message; a message has one block, or a list of them."""
+    """Return the text of the last message; a message has one block, or a list of them."""
     messages = params.get("messages") or [{}]
     content = messages[-1].get("content", ())
     blocks = [content] if isinstance(content, Mapping) else content

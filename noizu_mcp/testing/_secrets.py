@@ -1,11 +1,11 @@
-"""Secrets in messages: what `record` writes in their place.
+"""Secrets in messages, which `record` replaces.
 
-Theory of operation. A secret is known by the name beside it, or by its form. Names stand before
+Theory of operation. A secret is recognized by the name beside it, or by its form. Names are before
 values in objects (`{"password": …}`), in lists of headers, and in texts: JSON, settings, options,
-headers, the query of a URL. Base64 is decoded, and encoded again if there was a secret in it. What
-is hidden stays hidden, so a message may be redacted twice.
+headers, the query of a URL. Base64 is decoded, and encoded again if it contained a secret. Hidden
+values stay hidden, so a message may be redacted twice.
 
-A secret that has neither a name nor a known form cannot be told from other texts.
+A secret with neither a name nor a known form cannot be recognized.
 """
 
 import base64
@@ -19,7 +19,7 @@ from .._json_schema import TYPES
 #: The text in the place of a secret.
 HIDDEN: Final = "[hidden]"
 
-#: The ends of names with secrets, in lower case, without separators and without the `s` of several.
+#: The ends of names of secrets, in lower case, without separators and without the plural `s`.
 _ENDS: Final = (
     *("accesskey", "accesskeyid", "accountkey", "apikey", "authcode", "authkey", "authorization"),
     *("authorizationcode", "backupcode", "clientassertion", "codeverifier", "connectionstring"),
@@ -28,13 +28,13 @@ _ENDS: Final = (
     *("recoveryphrase", "secret", "secretkey", "seedphrase", "sessid", "sessionid", "sessionkey"),
     *("signingkey", "sshkey", "storagekey", "token", "verificationcode"),
 )
-#: Short names of secrets, which are the end of other words: the last word of a name is looked at.
+#: Short names of secrets that are also ends of other words: only the last word of a name counts.
 _WORDS: Final = frozenset(
     {"cvc", "cvv", "jwt", "mnemonic", "otp", "pass", "pin", "pw", "pwd", "sid", "ssn", "totp"}
 )
-#: Names of the protocol, and of lists in pages, that end like those of secrets.
+#: Names of the protocol, and of paged lists, that end like names of secrets.
 _OPEN: Final = ("progresstoken", "pagetoken", "nexttoken", "continuationtoken")
-#: Keywords by which a schema is known, below the name of the property that it describes.
+#: Keywords by which a schema is recognized, below the name of the property that it describes.
 _SCHEMA: Final = frozenset({"$ref", "allOf", "anyOf", "const", "description", "enum", "oneOf"})
 
 _SCHEME: Final = re.compile(r"\b(Bearer|Basic|DPoP|Negotiate|NTLM) +[\w.~+/=-]{8,}")
@@ -48,20 +48,20 @@ _HEADER: Final = re.compile(
     r"(?P<sign>\\{0,8}[\"']?\s{0,8}[:=]\s{0,8})(?!\s{0,8}\\{0,8}[\"'])"
     r"(?(quote)(?:(?!(?P=quote))[^\r\n])+|[^\r\n]+)"
 )
-# Repetitions have limits, so that the time grows with the text and not with its square.
+# Repetitions are limited, so that the time is linear in the length of the text.
 #: A name and a separator. JSON within JSON has `\"` as its quotes, a form has brackets.
 _NAME: Final = re.compile(
     r"(?:(?<!\w)|(?<=%[0-9A-F]{2}))(?P<name>[A-Za-z][\w.-]{0,63})"
     r"(?P<sign>(?:\]|%5D)?\\{0,8}[\"']?\s{0,8}(?:=>|:=|={1,3}|:|%3D|%3A)\s{0,8}"
     r"|(?<=\w)>|(?<=\w)\"\r?\n\r?\n)"
 )
-#: The value behind it: in quotes, which may be missing at the end; a list; or without either.
+#: The value after it: in quotes, whose end may be missing; a list; or without either.
 _VALUE: Final = re.compile(
     r"(?P<quote>\\{0,8}[\"']).*?(?P<end>(?<!\\)(?P=quote)|\Z)|\[[^\]]{0,4096}\]?"
     r"|-[ ][^\r\n]+(?:\r?\n[ \t]{0,32}-[ ][^\r\n]+)*|[^\s&;,\"'\\<>\[\]{}()]+",
     re.DOTALL,
 )
-#: The same, where a line begins with the name and `=`: settings have spaces in values.
+#: The same for a line that begins with the name and `=`: settings have spaces in values.
 _LINE: Final = re.compile(r"(?![\"'\\\[])[^\r\n]+")
 #: The word before a name, which belongs to it: `API key: …`.
 _BEFORE: Final = re.compile(r"[A-Za-z]{1,16}(?=[ ]\Z)")
@@ -101,7 +101,7 @@ _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
 def hide_secrets(value: Any) -> Any:
-    """Replace what looks like a secret by `[hidden]`; the default of `record` and `replay`.
+    """Replace likely secrets by `[hidden]`; the default of `record` and `replay`.
 
     These are texts and numbers whose name ends like `Authorization`, `Cookie`, `api_key`,
     `password`, `secret`, `session_id`, `token` or `pin`, of one or of several, in objects, lists of
@@ -119,7 +119,7 @@ def hide_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return _hide_in_text(value)
     if isinstance(value, list):
-        # In the words of a command, the value of an option is the word behind it.
+        # In a command line, the value of an option is the next word.
         before = [None, *value]
         return [
             _hide_all(each) if _is_option(option) else _hide_in_item(each)
@@ -135,7 +135,7 @@ def hide_secrets(value: Any) -> Any:
 
 
 def _hide_in_item(item: Any) -> Any:
-    """Hide the secrets in an item of a list; it may be the name and the value of a header."""
+    """Hide the secrets in an item of a list, which may be the name and the value of a header."""
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str):
         return [hide_secrets(item[0]), _hide_under(item[0], item[1])]
     return hide_secrets(item)
@@ -146,14 +146,14 @@ def _is_option(word: Any) -> bool:
 
 
 def _hide_under(name: Any, value: Any) -> Any:
-    """Hide what stands under a name, if it is that of a secret."""
+    """Hide a value if its name is the name of a secret."""
     if not _is_secret(name) or _is_count(name, value):
         return hide_secrets(value)
     return _hide_all(value)
 
 
 def _hide_all(value: Any) -> Any:
-    """Hide all texts and numbers of a value that has the name of a secret."""
+    """Hide all texts and numbers of a value whose name is the name of a secret."""
     if isinstance(value, str):
         return HIDDEN
     if isinstance(value, list):
@@ -162,7 +162,7 @@ def _hide_all(value: Any) -> Any:
         if str(value.get("type")) in TYPES or not _SCHEMA.isdisjoint(value):
             return hide_secrets(value)
         return {name: _hide_all(each) for name, each in value.items()}
-    # Of the same type, for a client that checks it.
+    # Of the same type, for a client that validates it.
     return value if value is None or isinstance(value, bool) else 0
 
 
@@ -180,14 +180,14 @@ def _is_secret(name: Any) -> bool:
 
 
 def _is_count(name: Any, value: Any) -> bool:
-    """Tell whether a number under a name is one of tokens of a model."""
+    """Tell whether a number is a count of a model's tokens, by its name."""
     is_number = isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal())
     return is_number and str(name).lower().endswith("tokens") and len(str(value)) < 10
 
 
 def _hide_in_text(text: str) -> str:
     if text[:1] in ("{", "["):
-        # A list or an object behind a name is seen here, and not in the text.
+        # A list or an object after a name is found here, not in the text.
         with suppress(ValueError, RecursionError):
             value = json.loads(text)
             hidden = hide_secrets(value)
@@ -201,7 +201,7 @@ def _hide_in_text(text: str) -> str:
     text = _COMMAND.sub(lambda found: f"{next(filter(None, found.groups()))}{HIDDEN}", text)
     text = _OPTION.sub(_hide_option, text)
     text = _hide_named(text)
-    # What is decoded is shorter, so base64 in base64 ends.
+    # Decoded text is shorter, so base64 in base64 ends.
     return _ENCODED.sub(lambda found: _hide_encoded(found[0]), text)
 
 
@@ -216,7 +216,7 @@ def _hide_option(found: re.Match[str]) -> str:
 
 
 def _hide_named(text: str) -> str:
-    """Hide the values behind names of secrets in a text."""
+    """Hide the values after names of secrets in a text."""
     made, at = [], 0
     for found in _NAME.finditer(text):
         name, start, end = found["name"], found.start(), found.end()
@@ -237,13 +237,13 @@ def _hide_named(text: str) -> str:
 
 
 def _is_prose(sign: str, value: str) -> bool:
-    """Tell whether a value is a word, as in `password: required`, and a secret hardly."""
+    """Tell whether a value is an ordinary word, as in `password: required`."""
     is_word = value.rstrip(".").isalpha() and len(value) < 20
     return (":" in sign and "=" not in sign and is_word) or value in HIDDEN
 
 
 def _hide_encoded(text: str) -> str:
-    """Hide the secrets of a text in base64, of the standard or the URL alphabet."""
+    """Hide the secrets of a base64 text, in the standard or URL alphabet."""
     is_url = "-" in text or "_" in text
     padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
     try:

@@ -1,4 +1,4 @@
-"""`serve_over`: a server of this process over pipes or HTTP, for tests."""
+"""`serve_over`: serves a server in this process over pipes or HTTP, for tests."""
 
 import os
 from collections.abc import AsyncIterator
@@ -21,25 +21,25 @@ TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
 
 
 def serve_over(target: Any, transport: Transport) -> AbstractAsyncContextManager[Any]:
-    """Serve a server of this process over a transport: `connect(serve_over(Docs, "http"))`.
+    """Serve a server in this process over a transport: `connect(serve_over(Docs, "http"))`.
 
-    The server runs on the loop of the connection, for as long as the connection lasts, so that a
-    test sees its objects. `memory` carries bytes and no more. `stdio` is a pair of pipes with one
-    message a line. `http` listens at a free port of 127.0.0.1, and needs the extra `http`.
+    The server runs on the loop of the connection, as long as the connection, so that a test can
+    access its objects. `memory` carries bytes in memory. `stdio` is a pair of pipes with one
+    message per line. `http` listens on a free port of 127.0.0.1, and needs the extra `http`.
 
     Args:
         target: A server, its class, or a text that names one; see `connect`. A command has the
-            transport `stdio`, and a URL has `http`: these are only checked. A stream is used as it
-            is.
+            transport `stdio`, and a URL has `http`: these are only checked. A stream is used
+            directly.
         transport: `memory`, `stdio` or `http`.
 
     Returns:
         A target of `connect`, `SyncClient` and `aio.connect`, for one connection.
 
     Raises:
-        ValueError: There is no such transport; at once.
-        TargetError: The target cannot be reached over this transport; when it is entered.
-        ImportError: The extra `http` is not installed; when it is entered.
+        ValueError: The transport is unknown; raised at once.
+        TargetError: The target cannot be reached over this transport; raised when it is entered.
+        ImportError: The extra `http` is not installed; raised when it is entered.
     """
     if transport not in TRANSPORTS:
         raise ValueError(f"no transport {transport!r}; there are: {', '.join(TRANSPORTS)}")
@@ -73,7 +73,7 @@ async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
 
 
 def transport_of(opened: Any) -> Transport | None:
-    """Name the one transport of a command or a URL; None for all other targets."""
+    """Return the only transport of a command or a URL; None for other targets."""
     if isinstance(opened, Stdio):
         return "stdio"
     return "http" if isinstance(opened, Http) else None
@@ -81,7 +81,7 @@ def transport_of(opened: Any) -> Transport | None:
 
 @asynccontextmanager
 async def _serve_on_pipes(server: Server) -> AsyncIterator[MessageStream]:
-    """Serve on a pair of pipes, as a process with its stdin and stdout does.
+    """Serve on a pair of pipes, like a process with its stdin and stdout.
 
     Yields:
         The client's end.
@@ -96,6 +96,6 @@ async def _serve_on_pipes(server: Server) -> AsyncIterator[MessageStream]:
             try:
                 yield ours
             finally:
-                # The server reads the end of its stdin, and ends in order.
+                # The server reads the end of its stdin, and ends gracefully.
                 with trio.CancelScope(shield=True):
                     await ours.aclose()

@@ -1,7 +1,7 @@
 """Transcripts of connections, and assertions about the notifications in them.
 
-Notifications arrive when they arrive: an assertion waits for one, or waits to see that none comes.
-Each notification satisfies one assertion, in the order of arrival.
+Notifications arrive at any time: an assertion waits for one, or checks that none comes. Each
+notification satisfies one assertion, in order of arrival.
 """
 
 import json
@@ -16,7 +16,7 @@ from .._value import JSON, JSONObject
 
 EntryDirection = Literal["sent", "received"]
 
-#: Messages, and characters of each, that the text of a transcript shows by default.
+#: Default number of messages, and of characters of each, in the text of a transcript.
 MOST_SHOWN: Final = 50
 WIDTH: Final = 500
 
@@ -26,7 +26,7 @@ class Entry:
     """One message.
 
     Attributes:
-        direction: `sent` or `received`, as the client sees it.
+        direction: `sent` or `received`, from the client's side.
         data: Its bytes.
         message: The decoded JSON; None for bytes that are not JSON.
     """
@@ -54,12 +54,12 @@ class Transcript:
         try:
             message = json.loads(data)
         except (ValueError, RecursionError):
-            # A test may be about such bytes: they are recorded, and nothing fails here.
+            # A test may be about invalid bytes: they are recorded, and nothing fails here.
             message = None
         self.entries.append(Entry(direction, data, message))
         if direction == "received":
             self._unclaimed += [each for each in _each(message) if "id" not in each]
-            # All waiting tasks wake up and look; the next message needs an event of its own.
+            # All waiting tasks wake up and check; the next message needs a new event.
             self._arrived.set()
             self._arrived = trio.Event()
 
@@ -85,11 +85,11 @@ class Transcript:
         return [each for each in found if method is None or each.get("method") == method]
 
     def claim(self, method: str, **params: Any) -> JSONObject | None:
-        """Take the first notification of a method that was not taken before.
+        """Return the first notification of a method that was not returned before.
 
         Args:
             method: The method.
-            params: Members that its params must have, among others.
+            params: Members that its params must have; others are ignored.
 
         Returns:
             Its params, or None if there is no such notification.
@@ -103,11 +103,11 @@ class Transcript:
         return None
 
     def render(self, most: int = MOST_SHOWN, width: int = WIDTH) -> str:
-        """Write the messages as text, one a line, for the output of a test that fails.
+        """Format the messages as text, one per line, for the output of a failing test.
 
         Args:
-            most: The number of messages; of more, the last ones are shown.
-            width: Characters of one line; a longer message is cut.
+            most: Maximum number of messages; the last ones are shown.
+            width: Maximum characters of a line; longer messages are cut.
         """
         shown = self.entries[-most:]
         left = len(self.entries) - len(shown)
@@ -128,9 +128,9 @@ def _each(message: JSON) -> Iterator[JSONObject]:
             yield each
 
 
-#: Seconds to wait for a notification that should come; a server in memory needs far less.
+#: Seconds to wait for an expected notification; a server in memory needs far less.
 TIMEOUT: Final = 1.0
-#: Seconds to wait for a notification that should not come.
+#: Seconds to wait for a notification that should not arrive.
 SILENCE: Final = 0.1
 
 
@@ -141,19 +141,19 @@ async def assert_notification(
     timeout: float = TIMEOUT,
     **params: Any,
 ) -> JSONObject:
-    """Wait for a notification; each one satisfies one assertion, in the order they came.
+    """Wait for a notification. Each one satisfies one assertion, in order of arrival.
 
     Args:
         transcript: The tap of the connection: `connect(…, tap=transcript)`.
         method: Its method: `notifications/tools/list_changed`.
         timeout: Seconds.
-        params: Members that its params must have, among others.
+        params: Members that its params must have; others are ignored.
 
     Returns:
         Its params.
 
     Raises:
-        AssertionError: No such notification came in time.
+        AssertionError: No such notification arrived in time.
     """
     # Not `fail_after`: a `TooSlowError` would not name the notification.
     with trio.move_on_after(timeout):
@@ -185,7 +185,7 @@ async def assert_progress(
         Its params.
 
     Raises:
-        AssertionError: No such notification came in time.
+        AssertionError: No such notification arrived in time.
     """
     return await assert_notification(
         transcript, "notifications/progress", timeout=timeout, progress=progress, **params
@@ -195,16 +195,16 @@ async def assert_progress(
 async def refute_notification(
     transcript: Transcript, method: str, *, within: float = SILENCE, **params: Any
 ) -> None:
-    """Wait to see that a notification does not come.
+    """Check that a notification does not arrive.
 
     Args:
         transcript: The tap of the connection: `connect(…, tap=transcript)`.
         method: Its method.
-        within: Seconds of silence.
+        within: Seconds to wait.
         params: Members of the params; a notification without them is ignored.
 
     Raises:
-        AssertionError: Such a notification came.
+        AssertionError: Such a notification arrived.
     """
     with trio.move_on_after(within):
         while True:

@@ -1,4 +1,4 @@
-"""`Http`: a server that is named by a URL, with headers and TLS settings."""
+"""`Http`: a server given by its URL, with headers and TLS settings."""
 
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,9 +10,9 @@ import attrs
 from .._value import Value
 
 TargetHeaders = Mapping[str, str]
-#: Called before each request, so that credentials may change.
+#: Called before each request, so that credentials can change.
 HeadersFactory = Callable[[], Awaitable[TargetHeaders]]
-#: Seconds to connect: name resolution, TCP and TLS together.
+#: Seconds to connect, including name resolution, TCP and TLS.
 CONNECT_TIMEOUT: Final = 10.0
 
 
@@ -21,13 +21,13 @@ def _split(url: Any) -> Any:
         raise TypeError(f"url must be a string, not {url!r}")
     try:
         parts = urlsplit(url)
-        # `urlsplit` accepts any port; this raises for one that is no number up to 65535.
+        # `urlsplit` accepts any port; this raises if it is not a number up to 65535.
         _ = parts.port
     except ValueError as error:
         raise ValueError(f"not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"a URL must begin with http:// or https:// and a host: {url[:200]!r}")
-    # A URL is shown in logs and errors; credentials must not be in it.
+    # URLs are shown in logs and errors, so they must not contain credentials.
     if parts.username is not None or parts.password is not None:
         raise ValueError("a URL must not contain credentials; put them into headers")
     if parts.fragment:
@@ -41,7 +41,7 @@ def _check_headers(headers: Any) -> Any:
     for name, value in dict(headers).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"headers must map strings to strings; {name!r} does not")
-    # A copy: the caller may change its own while connections are open.
+    # A copy: the caller may change the mapping while connections are open.
     return dict(headers)
 
 
@@ -52,13 +52,14 @@ class Http(Value):
     Args:
         url: The URL of its endpoint, `https://api.example.com/mcp`.
         headers: Headers of every request, or an async function that is called before each request
-            and returns them. Headers of the protocol are added, and win.
-        connect_timeout: Seconds to connect.
-        tls: Checks the certificate of the server; None: the authorities that the system trusts.
+            and returns them. Headers of the protocol have priority.
+        connect_timeout: Maximum seconds to connect.
+        tls: Verifies the certificate of the server; None for the authorities that the system
+            trusts.
 
     Raises:
         TypeError: The URL, or a header, is not a string.
-        ValueError: The URL is not one of a server, or contains credentials or a fragment.
+        ValueError: The URL is not an HTTP URL, or contains credentials or a fragment.
     """
 
     url: str
@@ -82,6 +83,6 @@ class Http(Value):
 
     @property
     def shown(self) -> str:
-        """The URL for error messages and logs, without the query: it may be secret."""
+        """The URL for error messages and logs, without its query, which may be secret."""
         parts = _split(self.url)
         return f"{parts.scheme}://{parts.netloc}{parts.path}"

@@ -1,4 +1,4 @@
-"""Received messages that wait for `receive`, on transports without a buffer of their own."""
+"""Received messages that wait for `receive`, for transports without a buffer."""
 
 from collections.abc import Sequence
 from typing import Final, Generic, TypeVar
@@ -7,32 +7,31 @@ import trio
 
 Queued = TypeVar("Queued")
 
-#: Bytes that may wait before those who bring more have to wait.
+#: Bytes that may wait before senders must wait for room.
 CAPACITY: Final = 1024 * 1024
 
 
 class Inbox(Generic[Queued]):
     """Messages that wait for `receive`, in order of arrival.
 
-    `put` never waits. The inbox is bounded in bytes because those who bring messages wait for
-    `room` between them.
+    `put` never waits. The inbox is bounded in bytes because senders call `room` between messages.
     """
 
     def __init__(self) -> None:
         self.closed = False
         self._items: list[Queued] = []
         self._size = 0
-        self._arrived: trio.Event | None = None  # made by the task that waits
+        self._arrived: trio.Event | None = None  # set by `take_all` while it waits
         self._taken: trio.Event | None = None
 
     @property
     def has_room(self) -> bool:
-        """False while more than the capacity waits."""
-        # A closed one has room: no task must wait for a peer that has gone.
+        """False while more bytes than the capacity wait."""
+        # A closed inbox has room: no task must wait for a peer that is gone.
         return self._size <= CAPACITY or self.closed
 
     def put(self, item: Queued, size: int) -> None:
-        """Add a message of some bytes; a closed inbox drops it."""
+        """Add a message of a size in bytes. A closed inbox drops it."""
         if not self.closed:
             self._items.append(item)
             self._size += size
@@ -40,7 +39,7 @@ class Inbox(Generic[Queued]):
 
     async def room(self) -> None:
         """Wait until there is room for more; a checkpoint."""
-        # Always a checkpoint: a chunk with many events must not keep the loop to itself.
+        # Always a checkpoint: a chunk with many events must not block the loop.
         await trio.lowlevel.checkpoint()
         while not self.has_room:
             if self._taken is None:
@@ -48,8 +47,8 @@ class Inbox(Generic[Queued]):
             await self._taken.wait()
 
     async def take_all(self) -> Sequence[Queued]:
-        """Wait for messages and take all of them; nothing once it is closed and empty."""
-        # A checkpoint also if nothing has to be waited for, as trio demands of async functions.
+        """Wait for messages and take all of them; an empty list once it is closed and empty."""
+        # A checkpoint even if there is nothing to wait for, as trio requires.
         if self._items or self.closed:
             await trio.lowlevel.checkpoint()
         while not self._items and not self.closed:
@@ -61,7 +60,7 @@ class Inbox(Generic[Queued]):
         return items
 
     def close(self) -> None:
-        """End the inbox: waiting messages can still be taken, no more are added."""
+        """Close the inbox. Stored messages can still be taken, no more are added."""
         self.closed = True
         self._note_arrived()
         self._note_taken()

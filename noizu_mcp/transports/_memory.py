@@ -1,4 +1,4 @@
-"""A connected pair of streams in memory; messages still travel as bytes."""
+"""A connected pair of streams in memory. Messages are passed as bytes."""
 
 from collections.abc import Sequence
 
@@ -25,11 +25,11 @@ class MemoryStream(MessageStream):
 
     async def receive(self) -> Sequence[Received]:
         """Wait for messages; see `MessageStream`."""
-        # Decoded here and not by the sender: each end pays for its own messages.
+        # Decoded here and not by the sender: each end decodes the messages that it receives.
         return [read_message(each, self._limits) for each in await self._incoming.take_all()]
 
     async def receive_bytes(self) -> Sequence[bytes]:
-        """Wait for messages, undecoded; nothing once the other end is closed."""
+        """Wait for messages, not decoded; an empty list once the other end is closed."""
         return [
             each.head if isinstance(each, Oversized) else each
             for each in await self._incoming.take_all()
@@ -40,7 +40,7 @@ class MemoryStream(MessageStream):
         if self._outgoing.closed:
             raise trio.BrokenResourceError
         for message in messages:
-            # The limit of the receiver, as on a wire; only the head is kept, to find the id in it.
+            # The receiver's limit, as on a wire. Only the head is kept, to find the id in it.
             fits = len(message) <= self._theirs.message_size
             self._outgoing.put(message if fits else Oversized(message[:HEAD]), len(message))
         return self._outgoing.has_room
@@ -52,7 +52,7 @@ class MemoryStream(MessageStream):
             await self._outgoing.room()
 
     async def aclose(self) -> None:
-        """Close both directions; the other end reads the messages that are left, then the end."""
+        """Close both directions. The other end reads the remaining messages, then the end."""
         self._incoming.close()
         self._outgoing.close()
         await trio.lowlevel.checkpoint()

@@ -1,7 +1,7 @@
-"""The end of a serving process: signals, the end of its parent, and a watchdog.
+"""The end of a serving process: signals, the end of the parent process, and a watchdog.
 
-A first signal calls a function in the loop, which ends the server in order. A handler that blocks
-the loop would block every timeout in it, so the watchdog is a thread.
+The first signal calls a function in the loop, which ends the server gracefully. A handler that
+blocks the loop would block every timeout in it, so the watchdog is a thread.
 """
 
 import os
@@ -19,19 +19,19 @@ import trio
 from .._util import in_main_thread
 from ..engine import logger
 
-#: Signals that end a server in order.
+#: Signals that end a server gracefully.
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-#: Seconds between looks at the parent process, where the kernel cannot tell of its end.
+#: Seconds between checks of the parent process, if the kernel cannot report its end.
 PARENT_POLL: Final = 2.0
-#: The status of a process that had to be ended.
+#: The exit status of a process that did not end in time.
 OVERDUE: Final = 1
-#: Seconds for the last log entry: the reader of the log may have stopped, which would be the very
-#: reason why the server hangs.
+#: Maximum seconds for the last log entry: if nothing reads the log, writing may block, which may be
+#: the reason why the server hangs.
 LAST_WORDS: Final = 1.0
 
 
 def _nothing() -> None:
-    """Do nothing at once when a signal comes."""
+    """Do nothing in the signal handler."""
 
 
 @contextmanager
@@ -45,14 +45,14 @@ def ending_on_signals(
 
     Args:
         end: The function.
-        at_once: Another one, called in the signal handler: it does not wait for the loop.
+        at_once: A second function, called in the signal handler, without waiting for the loop.
     """
     token = trio.lowlevel.current_trio_token()
     ours = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         for each in ours:
-            # In the handler itself, and not in the loop, which may be blocked.
+            # In the signal handler, not in the loop, which may be blocked.
             signal.signal(each, signal.SIG_DFL)
         at_once()
         token.run_sync_soon(end)
@@ -65,8 +65,8 @@ def ending_on_signals(
 def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
     """Call a function on each SIGINT and SIGTERM, and then the handler that the host installed.
 
-    For hosts of other makes, which own the signals. A signal without a handler is left to the
-    system, which ends the process.
+    For other hosts, which own the signals. A signal without a handler is left to the system, which
+    ends the process.
 
     Args:
         function: Called in the signal handler.
@@ -75,8 +75,8 @@ def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
         logger.warning("handle_signals does nothing: the lifespan is not in the main thread")
         yield
         return
-    # SIG_DFL and SIG_IGN are no functions: with a handler of ours in their place the signal would
-    # neither end the process nor be ignored.
+    # SIG_DFL and SIG_IGN are not functions: if a handler replaced them, the signal would neither
+    # end the process nor be ignored.
     hosts = {each: got for each in SIGNALS if callable(got := signal.getsignal(each))}
     if not hosts:
         logger.warning("handle_signals does nothing: the host handles no signals in this process")
@@ -91,19 +91,19 @@ def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def _handling(signals: Iterable[signal.Signals], handler: Any) -> Iterator[None]:
-    """Handle signals while the block runs, and restore the former handlers."""
+    """Handle signals while the block runs, and restore the previous handlers."""
     before = {each: signal.signal(each, handler) for each in signals}
     try:
         yield
     finally:
         for each, former in before.items():
-            # Not if somebody has installed another one meanwhile: that one must stay.
+            # Not if another handler was installed in the meantime.
             if signal.getsignal(each) is handler:
                 signal.signal(each, former)
 
 
 def soon(function: Callable[[], object]) -> Callable[[], None]:
-    """Make a function that runs another one in this loop; a signal handler may call it."""
+    """Make a function that runs another one in this loop. A signal handler may call it."""
     token = trio.lowlevel.current_trio_token()
 
     def run_soon() -> None:
@@ -114,16 +114,16 @@ def soon(function: Callable[[], object]) -> Callable[[], None]:
 
 
 async def parent_exit(parent: int | None = None) -> None:
-    """Wait until the parent process has ended; for ever without a parent of its own.
+    """Wait until the parent process has ended; forever without a parent to wait for.
 
-    A client that is killed leaves its servers behind: usually their stdin ends with it, but not
-    if a sibling inherited the other end of the pipe.
+    If a client is killed, usually the stdin of its servers ends, but not if a sibling process
+    inherited the other end of the pipe.
 
     Args:
-        parent: Its number, where that is known: it may have ended by now.
+        parent: Its process id, if known: it may have ended by now.
     """
     parent = os.getppid() if parent is None else parent
-    # Process 1 adopts orphans, and is the parent of a container's first process: it never ends.
+    # Process 1 adopts orphans, and is the parent of a container's first process. It never ends.
     if parent <= 1:
         await trio.sleep_forever()
     try:
@@ -133,7 +133,7 @@ async def parent_exit(parent: int | None = None) -> None:
             await trio.sleep(PARENT_POLL)
         return
     try:
-        if os.getppid() == parent:  # else it ended, and its number was given away, in between
+        if os.getppid() == parent:  # else it ended, and its id was reused in between
             await trio.lowlevel.wait_readable(fd)
     finally:
         os.close(fd)
@@ -144,16 +144,16 @@ def ending_within(seconds: float, tell: Callable[[], object]) -> Iterator[Callab
     """End the process if the block does not end in time.
 
     Args:
-        seconds: The time, from the call of the function that the block is given.
-        tell: Logs the reason, in a thread of its own, within `LAST_WORDS`.
+        seconds: The time after the call of the function that the block gets.
+        tell: Logs the reason in a separate thread, within `LAST_WORDS`.
 
     Yields:
         A function that starts the time, once. A signal handler may call it.
     """
-    # `put` of this queue is reentrant; a lock or an event could be in use where a signal comes.
+    # `put` of this queue is reentrant: a signal may interrupt code that holds a lock or an event.
     news: SimpleQueue[bool] = SimpleQueue()
     watch = partial(_watch, news, min(seconds, threading.TIMEOUT_MAX), tell)
-    # Started now: the time begins in a signal handler, which must not start threads.
+    # Started now, since a signal handler must not start threads.
     thread = threading.Thread(target=watch, name="noizu-mcp deadline", daemon=True)
     thread.start()
     try:
@@ -172,4 +172,4 @@ def _watch(news: "SimpleQueue[bool]", seconds: float, tell: Callable[[], object]
         telling = threading.Thread(target=tell, name="noizu-mcp last words", daemon=True)
         telling.start()
         telling.join(LAST_WORDS)
-        os._exit(OVERDUE)  # nothing else ends a process with a thread that does not return
+        os._exit(OVERDUE)  # only this ends a process with a thread that does not return

@@ -1,4 +1,4 @@
-"""A stream that shows each of its messages to a tap."""
+"""A stream that passes a copy of each message to a tap."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Literal
@@ -7,20 +7,20 @@ from ..engine import MessageStream, Unanswered
 from ..jsonrpc import Received
 
 TapDirection = Literal["sent", "received"]
-#: Called with every message, in order; must not raise and must not wait.
+#: Called with every message, in order. Must not raise and must not wait.
 Tap = Callable[[TapDirection, bytes], None]
 
 
 class TappedStream(MessageStream):
-    """Passes every message on and shows it to a tap.
+    """Passes every message on, and shows it to a tap.
 
     Args:
-        stream: The stream underneath; closed with this one.
-        tap: Sees the messages.
+        stream: The wrapped stream; closed together with this one.
+        tap: Called with the messages.
     """
 
     def __init__(self, stream: MessageStream, tap: Tap) -> None:
-        # One object for both: the client writes to it, and the stream underneath reads it.
+        # One shared object: the client writes to it, and the wrapped stream reads it.
         self.mirrored = stream.mirrored
         self.address = stream.address
         self._stream = stream
@@ -35,18 +35,18 @@ class TappedStream(MessageStream):
         """Wait for messages; see `MessageStream`."""
         messages = await self._stream.receive()
         for message in messages:
-            # An `Unanswered` has no bytes: it stands for an answer that never came.
+            # An `Unanswered` has no bytes: it replaces an answer that never came.
             if not isinstance(message, Unanswered):
                 self._tap("received", message.data)
         return messages
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Write as much as can be written now; see `MessageStream`."""
+        """Write as many messages as possible without waiting; see `MessageStream`."""
         self._show(messages)
         return self._stream.send_nowait(messages)
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Write messages, waiting as long as it takes; see `MessageStream`."""
+        """Write messages, waiting if necessary; see `MessageStream`."""
         self._show(messages)
         await self._stream.send(messages)
 
@@ -63,5 +63,5 @@ class TappedStream(MessageStream):
         self._stream.observe_gaps(tell)
 
     async def aclose(self) -> None:
-        """Close the stream underneath."""
+        """Close the wrapped stream."""
         await self._stream.aclose()

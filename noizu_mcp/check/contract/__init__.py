@@ -1,4 +1,4 @@
-"""The contract of a server: a file with everything that it lists, and the changes since then."""
+"""The contract of a server: a file with everything that it lists, and later changes."""
 
 from ..._util import publish as _publish
 from ._catalogue import KINDS as KINDS

@@ -1,7 +1,7 @@
 """The file of a contract: everything that a server lists, as JSON in a stable order.
 
-It has no member that changes by itself: no version of the server, no `_meta`, no icons, no sizes
-and no times of resources.
+It has no member that changes by itself: no version of the server, no `_meta`, no icons, and no
+sizes or times of resources.
 """
 
 import json
@@ -30,8 +30,8 @@ class _Listing(NamedTuple):
 
     Attributes:
         fetch: Lists the components.
-        key: The member that clients name them by.
-        capability: The capability of a server that has them.
+        key: The member by which clients name them.
+        capability: The capability that declares them.
     """
 
     fetch: Callable[[Client], Awaitable[Sequence[Any]]]
@@ -71,7 +71,7 @@ async def fetch(client: Client, kinds: Iterable[ListKind] = KINDS) -> JSONObject
             try:
                 listed = await listing.fetch(client)
             except McpError as error:
-                # A server without templates need not know the method that lists them.
+                # A server without templates may not know the method that lists them.
                 if error.code != METHOD_NOT_FOUND:
                     raise
         wires = [each.to_wire() for each in listed]
@@ -80,7 +80,7 @@ async def fetch(client: Client, kinds: Iterable[ListKind] = KINDS) -> JSONObject
 
 
 def _stable(wire: JSONObject) -> JSONObject:
-    """Leave out the members that change by themselves."""
+    """Leave out members that change by themselves."""
     found = {key: value for key, value in wire.items() if key not in _VOLATILE}
     annotations = found.get("annotations")
     if isinstance(annotations, dict) and "lastModified" in annotations:
@@ -100,7 +100,7 @@ def save(contract: JSONObject, path: str | os.PathLike[str]) -> None:
         OSError: It cannot be written, or is a link to another file.
     """
     text = json.dumps(contract, ensure_ascii=False, indent=2, sort_keys=True)
-    # Half a surrogate pair cannot be written; in JSON its escape means the same.
+    # Half of a surrogate pair cannot be written; its JSON escape is equivalent.
     with open(path, "wb", opener=through_no_link) as file:
         file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
 
@@ -116,7 +116,7 @@ def read(path: str | os.PathLike[str]) -> JSONObject:
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is no contract, or one of a newer format.
+        ValueError: It is not a contract, or has a newer format.
     """
     try:
         found = json.loads(Path(path).read_bytes())

@@ -1,4 +1,4 @@
-"""The changes between two contracts, and their effect on those that use the server."""
+"""The changes between two contracts, and their effect on users of the server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from ._catalogue import KINDS, ListKind
 from ._schemas import SchemaUse, compare_schemas
 
 ChangeEffect = Literal["breaking", "visible", "compatible"]
-#: From the worst on.
+#: From worst to mildest.
 EFFECTS: Final[tuple[ChangeEffect, ...]] = ("breaking", "visible", "compatible")
 
 #: Characters of a value in the text of a change.
@@ -28,9 +28,9 @@ class Change(Value):
     """A difference between two contracts.
 
     Attributes:
-        effect: `breaking`: a call that was right fails, or its result is none that was promised.
-            `visible`: calls stay right, and a model reads something else. `compatible`: neither;
-            there is more than before.
+        effect: `breaking`: a valid call fails, or its result was not promised. `visible`: calls
+            still work, and a model reads something else. `compatible`: neither; the server offers
+            more than before.
         kind: `tools`, `resources`, `templates` or `prompts`; empty for the server itself.
         name: The name or the URI of the component; empty for the server itself.
         member: The member that has changed, with a JSON pointer for a place in a schema; empty for
@@ -85,7 +85,7 @@ def compare(old: JSONObject, new: JSONObject) -> tuple[Change, ...]:
     """Find the changes between two contracts.
 
     Args:
-        old: The older contract; see `fetch`. A kind that it does not have is not compared.
+        old: The older contract; see `fetch`. Kinds that it does not have are not compared.
         new: The newer one.
 
     Returns:
@@ -130,10 +130,10 @@ def _compare_tools(name: str, old: JSONObject, new: JSONObject) -> Iterator[Chan
 
 
 def _compare_execution(name: str, old: JSONObject, new: JSONObject) -> Iterator[Change]:
-    """Compare how a tool may be called: alone, as a task, or in both ways (2025-11-25)."""
+    """Compare how a tool may be called: directly, as a task, or both (2025-11-25)."""
     before, after = (each.get("taskSupport", "forbidden") for each in (old, new))
     if before != after:
-        # "optional" takes both calls.
+        # "optional" allows both ways.
         effect: ChangeEffect = "compatible" if after == "optional" else "breaking"
         yield Change(effect, "tools", name, "execution/taskSupport", _told(before, after))
 
@@ -149,7 +149,7 @@ def _compare_schema(
     for place in found.added:
         yield Change("compatible", "tools", name, f"{member}{place}", "it is new")
     for place in found.removed:
-        # If it is refused now, that is a change of its own.
+        # If it is refused now, that is a separate change.
         yield Change("visible", "tools", name, f"{member}{place}", "it is gone")
     for place, before, after in found.annotations:
         yield Change("visible", "tools", name, f"{member}{place}", _told(before, after))
@@ -186,7 +186,7 @@ def _compare_resources(
 ) -> Iterator[Change]:
     before, after = old.get("mimeType"), new.get("mimeType")
     if before != after:
-        # A program reads the contents by their media type.
+        # Programs interpret the contents by their media type.
         effect: ChangeEffect = "compatible" if before is None else "breaking"
         yield Change(effect, kind, name, "mimeType", _told(before, after))
     yield from _compare_rest(kind, name, old, new, ("mimeType",))
@@ -195,7 +195,7 @@ def _compare_resources(
 def _compare_rest(
     kind: ListKind, name: str, old: JSONObject, new: JSONObject, others: tuple[str, ...]
 ) -> Iterator[Change]:
-    """Compare the members that have no rule of their own: models and people read them."""
+    """Compare the members without a rule of their own, which models and people read."""
     members = [key for key in {**old, **new} if key not in others]
     yield from _compare_texts(kind, name, old, new, members)
 
@@ -216,7 +216,7 @@ def _compare_texts(
 
 
 def _told(before: Any, after: Any) -> str:
-    """Write an old and a new value; None for none."""
+    """Describe an old and a new value; None means missing."""
     if before is None:
         return f"it is new: {_short(after)}"
     if after is None:

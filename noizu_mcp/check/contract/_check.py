@@ -33,8 +33,8 @@ def write(
     Args:
         target: A server, a command, a URL or a file, as for `connect`.
         path: The path of the file, which is replaced.
-        kinds: The kinds of components; leave out those that change by themselves.
-        options: Those of `connect`, such as `auth=` and `principal=`.
+        kinds: The kinds of components. Leave out kinds that change by themselves.
+        options: Options of `connect`, such as `auth=` and `principal=`.
 
     Raises:
         OSError: The file cannot be written.
@@ -49,21 +49,21 @@ def check(
 ) -> tuple[Change, ...]:
     """Check a server against its contract. No tool is called.
 
-    The protocol version and the kinds of components are those of the file.
+    The protocol version and the kinds of components are taken from the file.
 
     Args:
         target: A server, a command, a URL or a file, as for `connect`.
         path: The path of the file that `write` wrote.
-        exact: Refuse every change, so that the file stays up to date.
-        options: Those of `connect`; see `write`.
+        exact: True to refuse every change, so that the file stays up to date.
+        options: Options of `connect`; see `write`.
 
     Returns:
         The changes that are allowed, the worst first.
 
     Raises:
-        ContractError: A change is breaking, or there is one and `exact` is set.
+        ContractError: A change is breaking, or `exact` is set and there is a change.
         OSError: The file cannot be read.
-        ValueError: It is no contract.
+        ValueError: It is not a contract.
         RuntimeError: It is called in a trio task.
         BaseException: See `connect`.
     """

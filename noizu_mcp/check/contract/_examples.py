@@ -1,7 +1,7 @@
 """Small values that a schema may allow, the simplest first.
 
-They are guesses for an engine to judge. A keyword that is not read here, such as `not` or the
-pattern of a text, makes them less often right, never wrong.
+They are guesses, which an engine validates. Keywords that are not read here, such as `not`, make
+them less likely to be valid.
 """
 
 import re
@@ -17,9 +17,9 @@ from ...schema import Document, compile_schema
 
 #: Levels of references, alternatives and nesting.
 _MAX_DEPTH: Final = 8
-#: Schemas that are read; a schema may branch at each level.
+#: Maximum number of schemas that are read; a schema may branch at each level.
 _MAX_STEPS: Final = 20_000
-#: Values of one part of a value.
+#: Maximum number of values for one part of a value.
 _MAX_PARTS: Final = 60
 #: Characters of a text, and items of a list, that are made to reach a bound.
 _MAX_SIZE: Final = 10_000
@@ -31,9 +31,9 @@ _TEXTS: Final = (
     *("12:30", "2026-01-31T12:30:00Z", "a@b.example", "https://a.example/b", "/a/b", "#000000"),
     *("00000000-0000-4000-8000-000000000000", "en", "en-US", "EUR", "127.0.0.1", ""),
 )
-#: The text of a pattern that is one text, perhaps in groups.
+#: A pattern that matches one text only, perhaps with groups.
 _LITERAL: Final = re.compile(r"\^?((?:[\w /:@#%&=,;~-]|\\[.$^*+?(){}|\[\]/\\-])*)\$?")
-#: Keywords that judge a number or a text, and no other value.
+#: Keywords that apply to numbers and texts only.
 _SCALAR: Final = frozenset(
     {
         *(*BOUNDS, "multipleOf"),
@@ -49,7 +49,7 @@ def instances(schema: Any) -> Iterator[JSON]:
         schema: The schema, a valid one.
 
     Yields:
-        Values, each of them new; finitely many, but there may be a great many of them.
+        New values; finitely many, but there may be very many.
     """
     return _Maker(Document(schema)).values(schema, _MAX_DEPTH)
 
@@ -81,7 +81,7 @@ class _Maker:
             yield from islice(self._of_type(kind, schema, depth), _MAX_PARTS * depth)
 
     def _joined(self, schema: JSONObject) -> list[JSONObject]:
-        """Put one of the schemas that judge the same value into a schema, each in turn."""
+        """Merge each of the schemas for the same value into a schema, one at a time."""
         if isinstance(ref := schema.get("$ref"), str):
             rest = {key: value for key, value in schema.items() if key != "$ref"}
             try:
@@ -124,7 +124,7 @@ class _Maker:
         for size in dict.fromkeys((least, len(prefix), least + 1, most)):
             places = [each[min(at, len(each) - 1)] if each else [] for at in range(size)]
             if all(places):
-                # Different items where there are some, and equal ones.
+                # Different items if there are any, and equal ones.
                 yield [found[at % len(found)] for at, found in enumerate(places)]
                 yield [found[0] for found in places]
                 for value in places[-1] if places else ():
@@ -142,7 +142,7 @@ class _Maker:
             return
         least = {name: values[name][0] for name in needed}
         yield least
-        # One member at a time: a value with one fault says most.
+        # One member at a time: a value with one fault is the most informative.
         for name, found in values.items():
             yield from ({**least, name: value} for value in found)
         yield {**least, **{name: found[0] for name, found in values.items() if found}}
@@ -151,19 +151,19 @@ class _Maker:
 def _allowed(schema: JSONObject, values: Iterable[JSON]) -> Iterable[JSON]:
     """Leave out numbers and texts that their own schema refuses.
 
-    An object is made of the first values of its members, which must all be right.
+    An object is made from the first values of its members, which must all be valid.
     """
     judging = {key: schema[key] for key in _SCALAR & schema.keys()}
     if not judging:
         return values
     try:
         return filter(compile_schema(judging).is_valid, values)
-    except SchemaUnsupported:  # a pattern that the Python engine does not take
+    except SchemaUnsupported:  # a pattern that the Python engine does not support
         return values
 
 
 def _merge(part: Any, rest: JSONObject) -> JSONObject:
-    """Join two schemas that judge one value; of two keywords the part's counts."""
+    """Merge two schemas for one value; for keywords in both, the one of `part` is used."""
     if not isinstance(part, dict):
         return rest
     found = {**rest, **part}
@@ -176,7 +176,7 @@ def _merge(part: Any, rest: JSONObject) -> JSONObject:
 
 
 def _unnamed(schema: JSONObject) -> Iterator[tuple[str, Any]]:
-    """Give members that a schema allows without their names, with their schemas."""
+    """Yield members that a schema allows without naming them, with their schemas."""
     other = schema.get("additionalProperties", True)
     names = schema.get("propertyNames")
     if isinstance(names, dict):
@@ -191,7 +191,7 @@ def _unnamed(schema: JSONObject) -> Iterator[tuple[str, Any]]:
 def _numbers(kind: str, schema: JSONObject) -> Iterator[JSON]:
     step = schema.get("multipleOf", 1)
     limits = [schema[key] for key in BOUNDS if key in schema]
-    # Beyond that, integers and fractions cannot be added.
+    # Larger integers and fractions cannot be added.
     bounds = [each for each in limits if abs(each) < _LARGEST]
     near: list[Any] = [0, 1, -1, step, -step, *limits]
     for bound in bounds:
@@ -223,7 +223,7 @@ def _filled(text: str, least: int) -> Iterable[str]:
 
 
 def _literals(pattern: str) -> Iterator[str]:
-    """Give the text that a pattern stands for, if it is one text, alone and at the front."""
+    """Yield the text that a pattern matches, if it matches one text only."""
     found = _LITERAL.match(pattern)
     if found is not None and found[1]:
         text = re.sub(r"\\(.)", r"\1", found[1])

@@ -1,11 +1,12 @@
-"""A proof from the structure of two schemas: one takes every value that the other one gives.
+"""A proof from the structure of two schemas: one accepts every value that the other allows.
 
 Theory of operation. Both schemas are walked side by side. For each keyword of the taker the giver
-must say as much, itself or in a schema that it joins. Everything that is not plain is not proved.
+must imply it, itself or in a schema that applies together with it. Anything complicated counts as
+not proved.
 
-A pair of schemas that comes up again inside of its own proof is taken to hold. That is an induction
-on the depth of values: a schema that leads to itself at one value is not walked, so the second time
-the pair is about a part of the value.
+A pair of schemas that occurs again inside its own proof is assumed to hold. That is an induction on
+the depth of values: a schema that refers to itself for the same value is not walked, so the second
+occurrence of the pair is about a part of the value.
 """
 
 import json
@@ -19,7 +20,7 @@ from ..._util import part_of
 from ..._value import JSONObject
 from ...schema import Document
 
-#: Keywords that judge no value, and that a model or a client may read.
+#: Keywords that do not validate, and that a model or a client may read.
 ANNOTATIONS: Final = frozenset(
     {
         *("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"),
@@ -41,7 +42,7 @@ _BOUNDS: Final[Mapping[str, tuple[tuple[str, Callable[[Any, Any], bool]], ...]]]
     **{key: ((key, ge),) for key in ("minLength", "minItems", "minProperties")},
     **{key: ((key, le),) for key in ("maxLength", "maxItems", "maxProperties")},
 }
-#: Keywords that judge alone: an equal value judges alike.
+#: Keywords that apply independently of others: an equal value has an equal effect.
 _ALONE: Final = frozenset(
     {
         *("pattern", "multipleOf", "uniqueItems", "not", "oneOf", "propertyNames"),
@@ -52,24 +53,24 @@ _REFERENCE: Final = re.compile(r'"\$(ref|dynamicRef|recursiveRef)"')
 
 
 def text_of(schema: Any) -> str:
-    """Write a schema, or a part of it, so that equal ones have equal texts."""
+    """Write a schema, or a part of it, so that equal schemas have equal texts."""
     return json.dumps(schema, sort_keys=True)
 
 
 def judging(node: JSONObject) -> set[str]:
-    """List the keywords of a schema that judge values."""
+    """Return the keywords of a schema that validate values."""
     return node.keys() - ANNOTATIONS - _NAMES - DEFINITIONS
 
 
 def is_taken(taker: JSONObject, giver: JSONObject) -> bool:
-    """Tell whether there is a proof that a schema takes every value that another one gives.
+    """Tell whether a schema is proved to accept every value that another one allows.
 
     Args:
         taker: A schema that compiles.
-        giver: Another one.
+        giver: The other schema.
 
     Returns:
-        True if it is proved. False says nothing.
+        True if it is proved. False if it is unknown.
     """
     documents = Document(taker), Document(giver)
     if any(each.dialect != _DIALECT or each.is_endless() for each in documents):
@@ -85,7 +86,7 @@ class _SubsetProof:
         self._left = _MAX_PAIRS
 
     def takes(self, taker: Any, giver: Any) -> bool:
-        """Compare two schemas; both stay alive, so that their ids name them."""
+        """Compare two schemas. Both stay alive, since their ids identify them."""
         if giver is False or taker is True:
             return True
         if taker is False:
@@ -99,12 +100,12 @@ class _SubsetProof:
         source = {} if giver is True else giver
         if self._left > 0 and all(self._is_said(key, taker, source) for key in judging(taker)):
             return True
-        # What was concluded from the pair does not hold either.
+        # Conclusions from the pair do not hold either.
         self._assumed = before
         return False
 
     def _is_said(self, key: str, taker: JSONObject, giver: JSONObject) -> bool:
-        """Tell whether a giver says as much as one keyword of a taker."""
+        """Tell whether a giver implies one keyword of a taker."""
         if _says_alone(key, taker[key], giver):
             return True
         if key in _READERS and _READERS[key](self, taker[key], taker, giver):
@@ -121,7 +122,7 @@ class _SubsetProof:
         return part is False or (part is not True and self._is_said(key, taker, part))
 
     def _joined(self, giver: JSONObject) -> Iterator[JSONObject]:
-        """List the schemas that judge a value together with a giver."""
+        """Yield the schemas that apply together with a giver."""
         parts = part_of(giver, "allOf", list)
         if "$ref" in giver:
             parts = [*parts, self._find(self._giver, giver)]
@@ -214,16 +215,16 @@ _READERS: Final[Mapping[str, Callable[[_SubsetProof, Any, JSONObject, JSONObject
 
 
 def _values(giver: JSONObject) -> list[Any]:
-    """List the values of a schema that lists them."""
+    """Return the values of a schema that lists them."""
     return [giver["const"]] if "const" in giver else part_of(giver, "enum", list)
 
 
 def _says_alone(key: str, value: Any, giver: JSONObject) -> bool:
-    """Tell whether a keyword of a giver implies one of a taker, without a look at others."""
+    """Tell whether one keyword of a giver implies a keyword of a taker."""
     for name, implies in _BOUNDS.get(key, ()):
         if name in giver and implies(giver[name], value):
             return True
-    # A reference may lead elsewhere in the other document.
+    # A reference may mean something else in the other document.
     text = text_of(value)
     return (
         key in _ALONE

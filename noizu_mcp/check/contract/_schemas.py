@@ -1,20 +1,20 @@
 """Comparison of two versions of a schema: whether the new one keeps the promise of the old one.
 
-Theory of operation. The input of a tool must take all arguments that it took; its output must give
-no result that it could not give before. Both ask the same of two schemas: does the *taker* take
-every value that the *giver* gives? For an input the giver is the old schema, for an output the new
-one.
+Theory of operation. The input of a tool must accept all arguments that it accepted before; its
+output must not allow results that it did not allow before. Both compare two schemas: does the
+*taker* accept every value that the *giver* allows? For an input the giver is the old schema, for an
+output the new one.
 
-jsonschema-rs can prove it, and `_proof` for schemas that refer to themselves. Otherwise an example
-is looked for that the giver gives and the taker refuses: among small values first, and then with
-Hypothesis, if it is installed. Both schemas are judged by the engine that judges calls, so an
-example is always right. A change for which there is neither a proof nor an example counts as
+jsonschema-rs can prove it, and `_proof` for recursive schemas. Otherwise a counterexample is
+searched, a value that the giver allows and the taker refuses: first among small values, then with
+Hypothesis, if it is installed. Both schemas are validated by the engine that validates calls, so a
+counterexample is always right. A change with neither a proof nor a counterexample counts as
 breaking.
 
-A schema that names properties and leaves open whether there may be others takes any others. A new
-optional property would break every such schema, since it says more about one of these others. So
-the giver is closed first, but for one property that neither schema mentions: it stands for all
-others, and shows whether they are refused now.
+A schema that names properties, and does not mention others, allows any others. A new optional
+property would break every such schema, since it restricts one of these others. So the giver is
+closed first, except for one property that neither schema mentions: it represents all others, and
+shows whether they are refused now.
 """
 
 import re
@@ -36,16 +36,16 @@ from ._proof import ANNOTATIONS, DEFINITIONS, is_taken, judging, text_of
 
 SchemaUse = Literal["input", "output"]
 
-#: The place of a property, as a JSON pointer.
+#: The place of a property as a JSON pointer.
 _PROPERTY: Final = re.compile(r"/properties/[^/]*\Z")
-#: Values that are tried as examples.
+#: Maximum number of values that are tried as examples.
 _MAX_TRIED: Final = 2_000
-#: Examples of which the shortest one is shown.
+#: Number of examples from which the shortest is shown.
 _MAX_COMPARED: Final = 50
-#: Values that Hypothesis draws as examples.
+#: Maximum number of values that Hypothesis draws.
 _MAX_DRAWN: Final = 500
 
-#: Keywords that judge a value as a whole beside the others.
+#: Keywords whose subschemas apply to the same value.
 _IN_PLACE: Final = frozenset(
     {
         *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
@@ -53,9 +53,9 @@ _IN_PLACE: Final = frozenset(
     }
 )
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
-#: Of these, the ones of which some schema judges a value alone.
+#: The ones of which a single subschema may decide.
 _EITHER: Final = frozenset({"anyOf", "oneOf"})
-#: Keywords whose subschemas judge other values, and these alone.
+#: Keywords whose subschemas apply to other values, one at a time.
 _PARTS: Final = frozenset(
     {"properties", "patternProperties", "additionalProperties", "items", "prefixItems"}
 )
@@ -65,13 +65,13 @@ class Difference(NamedTuple):
     """The difference between two versions of a schema.
 
     Attributes:
-        text: What the new one does, in words; empty if it judges every value alike.
-        is_breaking: True if it breaks the promise of the old one.
+        text: A description of the change; empty if both versions accept the same values.
+        is_breaking: True if the new version breaks the promise of the old one.
         example: A value that shows it; `UNSET` if there is none.
         reasons: One line for each rule that the example breaks.
-        added: The places of properties that are new, as JSON pointers.
-        removed: Those of properties that are gone.
-        annotations: The annotations that differ: place, old and new value; None for none.
+        added: The places of new properties, as JSON pointers.
+        removed: The places of removed properties.
+        annotations: The annotations that differ: place, old and new value; None if missing.
     """
 
     text: str = ""
@@ -101,7 +101,7 @@ def compare_schemas(direction: SchemaUse, old: JSONObject, new: JSONObject) -> D
     """Compare two versions of a schema.
 
     Args:
-        direction: `input` for the schema of arguments, `output` for that of results.
+        direction: `input` for a schema of arguments, `output` for a schema of results.
         old: The older version.
         new: The newer one.
     """
@@ -138,7 +138,7 @@ def _bare(schema: Any) -> Any:
 
 
 def _outermost(places: Iterable[str]) -> list[str]:
-    """Choose the places of properties that are in no other of these places."""
+    """Keep the places that are not inside another one of them."""
     found: list[str] = []
     for place in places:  # parents first
         if _PROPERTY.search(place) and not place.startswith(tuple(f"{each}/" for each in found)):
@@ -166,7 +166,7 @@ def _nodes(schema: Any, place: str) -> Iterator[tuple[str, JSONObject]]:
 
 
 def _copy(schema: Any, change: Callable[[JSONObject], JSONObject]) -> Any:
-    """Copy a schema, with a change to every schema object in it, those inside first."""
+    """Copy a schema, and change every schema object in it, inner ones first."""
     if not isinstance(schema, dict):
         return schema
     new = {key: copy(value) for key, value in schema.items()}
@@ -184,16 +184,16 @@ def _new_name(*schemas: JSONObject) -> str:
 
 
 def close(schema: JSONObject, other: str = "", *, is_input: bool = False) -> JSONObject:
-    """Exclude the properties that a schema neither names nor mentions.
+    """Exclude the properties that a schema does not mention.
 
     Args:
         schema: The schema; it is not changed.
-        other: The name of a property that stays, with any value; empty for none.
-        is_input: True for the schema of arguments, which names all of them, if any.
+        other: The name of a property that stays allowed, with any value; empty for none.
+        is_input: True for a schema of arguments, which names all of them if any.
 
     Returns:
-        A schema that refuses other properties, in every object of which the schema names some. One
-        that says what becomes of other properties keeps its word.
+        A schema that refuses other properties in every object for which the schema names some.
+        Explicit rules for other properties are kept.
     """
     plain = _copy(schema, _unwrapped)
     if _is_old(schema):
@@ -210,14 +210,14 @@ def _is_old(schema: JSONObject) -> bool:
 
 
 def _without_neighbours(node: JSONObject) -> JSONObject:
-    """Leave out what stands beside a reference, and is ignored up to draft 7 (core section 8.3)."""
+    """Remove keywords beside a reference, which are ignored up to draft 7 (core section 8.3)."""
     if "$ref" not in node:
         return node
     return {key: value for key, value in node.items() if key == "$ref" or key not in judging(node)}
 
 
 def _unwrapped(node: JSONObject) -> JSONObject:
-    """Write `{"allOf": [schema]}`, which some libraries put around a reference, as the schema."""
+    """Replace `{"allOf": [schema]}`, which some libraries put around a reference, by the schema."""
     parts = part_of(node, "allOf", list)
     if judging(node) == {"allOf"} and len(parts) == 1 and isinstance(parts[0], dict):
         return {**parts[0], **{key: value for key, value in node.items() if key != "allOf"}}
@@ -225,12 +225,12 @@ def _unwrapped(node: JSONObject) -> JSONObject:
 
 
 class _Closing:
-    """The facts about a schema that is closed.
+    """Facts about a schema that is being closed.
 
     Attributes:
         is_old: True up to draft 7.
         other: The name of a property that every object keeps; empty for none.
-        shared: The definitions that judge a value together with other schemas, by their `id`.
+        shared: The definitions that apply together with other schemas, by `id`.
     """
 
     def __init__(self, schema: JSONObject, other: str) -> None:
@@ -245,7 +245,7 @@ class _Closing:
             node, alone = waiting.pop()
             if isinstance(node, dict):
                 for keyword in _REFERENCES & node.keys():
-                    # One to a metaschema of the standard leads to no definition.
+                    # A reference to a standard metaschema leads to no definition.
                     if not alone or judging(node) != {keyword}:
                         with suppress(LookupError):
                             yield id(self._document.target(keyword, node, ()))
@@ -255,13 +255,13 @@ class _Closing:
                 ]
 
     def named(self, node: JSONObject) -> dict[str, dict[str, Any]]:
-        """Find the properties that a schema and all in its place name, each as one of any value.
+        """Return the properties that a schema and its in-place subschemas name, with any value.
 
         Returns:
             `properties` and `patternProperties` for the schema.
 
         Raises:
-            LookupError: A reference leads to a metaschema of the standard.
+            LookupError: A reference leads to a standard metaschema.
         """
         found: dict[str, dict[str, Any]] = {"properties": {}, "patternProperties": {}}
         waiting: list[Any] = [node]
@@ -281,16 +281,16 @@ class _Closing:
 
 
 def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
-    """Tell whether no other schema judges the values of a subschema, if none those of the node."""
+    """Tell whether a subschema is the only one for its values, if the node is for its own."""
     return keyword in _PARTS or (keyword in _EITHER and judging(node) == {keyword})
 
 
 def _close(node: Any, closing: _Closing) -> Any:
-    """Close the objects of a schema that judges its values alone; parts that do not stay open.
+    """Close the objects of a schema that is the only one for its values; other parts stay open.
 
     Args:
         node: The schema.
-        closing: What is known of the whole schema.
+        closing: Facts about the whole schema.
     """
     if not isinstance(node, dict):
         return node
@@ -314,7 +314,7 @@ def _close(node: Any, closing: _Closing) -> Any:
 
 
 def _exclude_others(new: JSONObject, node: JSONObject, closing: _Closing) -> None:
-    """Exclude other properties from the copy of a schema, in the words of its dialect."""
+    """Exclude other properties in the copy of a schema, with the keywords of its dialect."""
     parts = [child for path, child in subschemas(node) if path[0] in _IN_PLACE]
     if not ("$ref" in node or any(map(_names_properties, parts))):
         new["additionalProperties"] = False
@@ -329,7 +329,7 @@ def _exclude_others(new: JSONObject, node: JSONObject, closing: _Closing) -> Non
 
 
 def _names_properties(part: Any) -> bool:
-    """Tell whether a schema, or one in its place, may name properties."""
+    """Tell whether a schema, or a subschema for the same value, may name properties."""
     if not isinstance(part, dict):
         return False
     if part.keys() & {"properties", "patternProperties", "$ref", "$dynamicRef"}:
@@ -339,10 +339,10 @@ def _names_properties(part: Any) -> bool:
 
 
 def _canonical(*schemas: JSONObject) -> list[Any]:
-    """Bring schemas into the form of jsonschema-rs for proofs.
+    """Convert schemas to the canonical form of jsonschema-rs, for proofs.
 
     Raises:
-        ValueError: It has no such form.
+        ValueError: A schema has no such form.
         ImportError: jsonschema-rs is not installed.
     """
     import jsonschema_rs
@@ -354,32 +354,32 @@ def _canonical(*schemas: JSONObject) -> list[Any]:
 
 
 def _is_proved(taker: JSONObject, giver: JSONObject) -> bool:
-    """Tell whether there is a proof that one schema takes every value that another one gives."""
+    """Tell whether one schema is proved to accept every value that another one allows."""
     with suppress(ValueError, ImportError):
         one, other = _canonical(taker, giver)
         if str(one.covers(other)) == "yes":
             return True
-    # Of schemas that refer to themselves the engine knows nothing.
+    # The engine cannot handle recursive schemas.
     return is_taken(taker, giver)
 
 
 def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[str]]:
-    """Find a value that one schema gives and another one refuses, and the rules that it breaks."""
+    """Find a value that one schema allows and another refuses, and the rules that it breaks."""
     sources = [giver]
     with suppress(ValueError, ImportError):
         ours, theirs = _canonical(giver, taker)
-        # The schema of exactly these values; the search in it is short.
+        # The schema of exactly these values, so that the search is short.
         sources.insert(0, ours.subtract(theirs).to_json_schema())
     try:
         gives, judge = compile_schema(giver).is_valid, compile_schema(taker)
-    except SchemaUnsupported:  # the Python engine cannot judge what has been closed
+    except SchemaUnsupported:  # the Python engine cannot validate a closed schema
         return UNSET, []
 
     def is_example(value: JSON) -> bool:
         return gives(value) and not judge.is_valid(value)
 
     small = (value for source in sources for value in islice(instances(source), _MAX_TRIED))
-    # Of nested values the deepest ones may come first.
+    # For nested values the deepest may come first.
     found = min(islice(filter(is_example, small), _MAX_COMPARED), key=_size, default=UNSET)
     if found is UNSET:
         found = search(sources[0], is_example)
@@ -391,14 +391,14 @@ def _size(value: JSON) -> int:
 
 
 def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Unset:
-    """Look for a value with Hypothesis, an extra; the same one each time.
+    """Search a value with Hypothesis (an extra); deterministic.
 
     Args:
         schema: A schema of the value.
-        is_example: Tells whether a value will do.
+        is_example: Tells whether a value is suitable.
 
     Returns:
-        A small value; `UNSET` if there is none among some hundred, or without Hypothesis.
+        A small value; `UNSET` if some hundred values contain none, or without Hypothesis.
     """
     try:
         import hypothesis
@@ -411,14 +411,14 @@ def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Uns
         derandomize=True,
         database=None,
         deadline=None,
-        # Explaining an example takes longer than to find it.
+        # Explaining an example takes longer than finding it.
         phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     try:
         strategy = from_schema(schema)
         return hypothesis.find(strategy, is_example, settings=options)
-    # A strategy that has drawn nothing often enough ends a draw that it let pass before. The
-    # schema of a difference may have an infinite number.
+    # A strategy that finds nothing too often ends a draw that it accepted before. The schema of a
+    # difference may have an infinite number.
     except (NoSuchExample, NothingDrawn, Unsatisfiable, Flaky, SchemaError):
         return UNSET

@@ -1,4 +1,4 @@
-"""`noizu-mcp doctor`: checks of any server, with what to do about each finding."""
+"""`noizu-mcp doctor`: checks of any server, with advice for each finding."""
 
 from ..._util import publish as _publish
 from ._examination import examine as examine

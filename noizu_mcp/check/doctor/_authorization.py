@@ -1,4 +1,4 @@
-"""Checks of a server that wants a token: can a client find out how to get one?"""
+"""Checks of a server that requires a token: can a client find out how to get one?"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,16 +10,16 @@ from ..raw import Exchange, WebLink
 from ._http_checks import is_local
 from ._report import Report
 
-#: Authorization servers that are looked at.
+#: Maximum number of authorization servers that are checked.
 MAX_SERVERS: Final = 3
 
 
 async def check_authorization(
     link: WebLink, report: Report, refused: Exchange, patience: float
 ) -> None:
-    """Follow the way of a client from the refusal to the authorization server.
+    """Follow the steps of a client from the refusal to the authorization server.
 
-    Nothing is registered, and no token is asked for.
+    Nothing is registered, and no token is requested.
 
     Args:
         link: The connection.
@@ -53,7 +53,7 @@ async def check_authorization(
 
 
 def _covers(resource: object, url: str) -> bool:
-    """Tell whether a resource is a URL, or a part of its path that clients accept for it."""
+    """Tell whether a resource is the URL, or a prefix of its path that clients accept."""
     if not isinstance(resource, str):
         return False
     base, whole = resource.rstrip("/"), url.rstrip("/")
@@ -61,7 +61,7 @@ def _covers(resource: object, url: str) -> bool:
 
 
 def _well_known(url: str, name: str, *, appended: bool = False) -> Iterator[str]:
-    """Yield the URLs of a well-known document, that for the path first (RFC 8615, RFC 8414)."""
+    """Yield the URLs of a well-known document, the one for the path first (RFC 8615, RFC 8414)."""
     parts = urlsplit(url)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     yield f"{origin}/.well-known/{name}{path}"
@@ -72,7 +72,7 @@ def _well_known(url: str, name: str, *, appended: bool = False) -> Iterator[str]
 async def _first(
     link: WebLink, report: Report, rule: str, places: list[str], patience: float
 ) -> JSONObject | None:
-    """Get the first document that is there."""
+    """Fetch the first document that exists."""
     seen = []
     for url in places:
         # A server must not send this program into the private network of its user.

@@ -1,9 +1,9 @@
-"""The checks of `noizu-mcp doctor`: ask a server what clients ask, and judge its answers.
+"""The checks of `noizu-mcp doctor`: send requests like clients, and check the answers.
 
-Theory of operation. A server may speak the revisions with a handshake, 2026-07-28, or both. Each
-era is tried on a connection of its own, since an old server may end one that begins with
-`server/discover`. Every byte is looked at, so no part of the client is used: its tolerance would
-hide faults. Nothing is called that may change something, unless `--call` names a tool.
+Theory of operation. A server may support the revisions with a handshake, 2026-07-28, or both. Each
+era is tried on a separate connection, since an old server may close one that begins with
+`server/discover`. Every byte is examined, so no part of the client is used: its tolerance would
+hide faults. No tool that may change something is called, unless `--call` names it.
 """
 
 import statistics
@@ -48,7 +48,7 @@ async def examine(
     Args:
         target: The server, as a command or a URL.
         patience: Seconds to wait for each answer.
-        call: The name of a tool that is called once; None calls no tool.
+        call: The name of a tool that is called once; None to call no tool.
         arguments: Called with the input schema of that tool (empty if the server does not list the
             tool); returns the arguments of the call.
 
@@ -82,7 +82,7 @@ class _Examination:
         self._called = False
 
     def sum_up(self) -> None:
-        """Note what was learnt on the way."""
+        """Record the facts that were learned."""
         facts = self.report.facts
         facts.setdefault("revisions", ", ".join(self._revisions) or "none")
         if self._times:
@@ -116,7 +116,7 @@ class _Examination:
         self._judge_start(found)
 
     async def _end(self, talk: Talk, link: PipeLink, *, is_alive: bool) -> None:
-        """Send what is no message, and then the end of the input."""
+        """Send an invalid message, and then close the input."""
         if is_alive:
             await link.write(b"{this is no JSON")
             again = await talk.ask("ping")
@@ -167,7 +167,7 @@ class _Examination:
                 await link.aclose()
 
     async def _arrive(self, talk: Talk, link: WebLink) -> Exchange:
-        """Begin at the URL, or where it redirects to."""
+        """Start at the URL, or where it redirects to."""
         found = await self._handshake(talk, self._patience)
         for _ in range(MAX_MOVES):
             place = found.headers.get("location")
@@ -189,7 +189,7 @@ class _Examination:
         self._times += talk.times
 
     async def _stateless(self, talk: Talk, start: float = 0.0) -> bool:
-        """Check 2026-07-28; False if the server does not speak it."""
+        """Check 2026-07-28; False if the server does not support it."""
         result = await discover(talk, is_alive=bool(self._revisions), start=start)
         if result is None:
             return False
@@ -204,7 +204,7 @@ class _Examination:
         await check_answers(talk)
         tools = await check_lists(talk, capabilities)
         if self._call is not None and not self._called:
-            # Once, and not in each era: a tool may change something.
+            # Once, not in each era: a tool may change something.
             self._called = True
             tool = next((each for each in tools if each.get("name") == self._call), {})
             schema = tool.get("inputSchema")
@@ -217,5 +217,5 @@ class _Examination:
             self.report.facts.setdefault("server", shown)
 
     def _judge_start(self, found: Exchange, hint: str = "") -> None:
-        """Report a server that answers in neither era."""
+        """Report a server that supports neither era."""
         self.report.check("start", self._revisions, found.sent, f"{found.seen}{hint}")

@@ -15,11 +15,11 @@ from ..raw import SESSION, VERSION, Exchange, WebLink
 from ._report import Report
 from ._talk import NO_VERSION, Talk
 
-#: A site that no server knows.
+#: A site that no server allows.
 FOREIGN: Final = "noizu-mcp-doctor.invalid"
-#: Seconds before the end of a certificate that leave time to renew it.
+#: Minimum seconds before the expiry of a certificate: time to renew it.
 MIN_VALIDITY: Final = 14 * 24 * 3600.0
-#: Characters of a session id below which it can be guessed; a UUID has 32.
+#: Minimum characters of a session id: a shorter one can be guessed; a UUID has 32.
 MIN_SESSION: Final = 16
 #: A session that no server has.
 NO_SESSION: Final = "noizu-mcp-doctor-no-such-session"
@@ -28,7 +28,7 @@ _STREAM: Final = "text/event-stream"
 
 
 def is_local(url: str) -> bool:
-    """Tell whether a URL names this machine or a private network."""
+    """Tell whether a URL is on this machine or in a private network."""
     host = urlsplit(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)
@@ -51,13 +51,13 @@ def check_transport(link: WebLink, report: Report) -> None:
 async def check_callers(
     link: WebLink, report: Report, message: JSONObject, headers: Mapping[str, str], patience: float
 ) -> None:
-    """Check who may call the server: other sites, and other names.
+    """Check that the server refuses other origins and other host names.
 
     Args:
         link: The connection.
         report: Gets the findings.
         message: A request that the server answers.
-        headers: The headers that belong to it.
+        headers: The headers of this request.
         patience: Seconds to wait.
     """
     local = is_local(link.url)
@@ -72,7 +72,7 @@ async def check_callers(
         return found
 
     found = await post("origin", origin)
-    # A public server may be meant for every site; one on this machine never is.
+    # A public server may be meant for every site; a local one never is.
     severity: Severity | None = None if local else "warning"
     report.check("origin", not _accepted(found), found.sent, found.seen, severity)
     if local:

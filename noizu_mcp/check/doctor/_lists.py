@@ -22,11 +22,11 @@ from ...uri import UriTemplate
 from ..raw import Exchange
 from ._talk import Talk, check_busy, check_fields
 
-#: Pages of one list that are read.
+#: Maximum pages of one list that are read.
 MAX_PAGES: Final = 50
 #: The limits of a list, in bytes, entries and seconds.
 LIMITS: Final = Limits()
-#: Seconds in which another request must be answered while a tool runs.
+#: Seconds within which another request must be answered while a tool runs.
 BUSY_TIMEOUT: Final = 2.0
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NOWHERE: Final = "noizu-mcp-doctor://nowhere"
@@ -61,7 +61,7 @@ async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
 
     Args:
         talk: The conversation.
-        capabilities: Those that the server declares.
+        capabilities: The capabilities that the server declares.
 
     Returns:
         The tools.
@@ -69,7 +69,7 @@ async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
     declared = capabilities if isinstance(capabilities, dict) else None
     counts, tools = [], list[JSONObject]()
     for each in _LISTS:
-        # Capabilities that cannot be read have their own finding.
+        # Capabilities that cannot be read are reported separately.
         is_declared = None if declared is None else each.capability in declared
         items = await _check_list(talk, each, is_declared=is_declared)
         if items:
@@ -94,13 +94,13 @@ async def _check_list(
     found = await talk.expect(which.method)
     if found.result is None:
         missing = found.code == METHOD_NOT_FOUND
-        # Resources may be listed without templates: nothing declares these apart.
+        # Resources may be listed without templates: they have no capability of their own.
         excused = missing and which.kind is ResourceTemplateDefinition
         if found.replied and is_declared:
             report.check("capabilities", excused, found.sent, found.seen)
         return []
     if is_declared is False and not _items_of(found.result, which):
-        return []  # a server may answer so, since nobody asks
+        return []  # allowed, since the feature is not declared
     items = await _read_pages(talk, which, found)
     if items and is_declared is False:
         seen = f"{len(items)} {which.key}, which no capability declares"
@@ -132,7 +132,7 @@ def _items_of(result: Mapping[str, Any] | None, which: _CheckedList) -> list[Any
 
 
 async def _read_pages(talk: Talk, which: _CheckedList, found: Exchange) -> list[Any]:
-    """Read all pages behind the first, which is given."""
+    """Read all pages after the given first one."""
     report, items = talk.report, list[Any]()
     params: JSONObject = {}
     cursors: set[str] = set()
@@ -150,7 +150,7 @@ async def _read_pages(talk: Talk, which: _CheckedList, found: Exchange) -> list[
         items += page
         cursor = result.get("nextCursor")
         if cursor is None:
-            # Absent is right; null is harmless, as every client takes it for absent.
+            # It should be missing; null is harmless, since every client treats it as missing.
             seen = '"nextCursor": null; it must be left out'
             report.check("pages", "nextCursor" not in result, found.sent, seen, "note")
             break
@@ -206,7 +206,7 @@ def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
         if schema is None:
             continue
         fault = _schema_fault(schema)
-        # The root of an output is free from 2026-07-28 on.
+        # The root of an output schema may have any type since 2026-07-28.
         if fault is None and (part == "inputSchema" or not talk.stateless):
             right = schema.get("type") == "object"
             fault = None if right else 'its "type" is not "object"'

@@ -1,4 +1,4 @@
-"""The report of a check: facts, rules that hold, and findings; printed for people, or as JSON."""
+"""The report of a check: facts, rules that hold, and findings; printed as text or as JSON."""
 
 import json
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ from ..._value import JSONObject
 from .._rules import SEVERITIES, Severity
 from ._rules import RULES
 
-#: Longest quotation of what was sent or seen, in characters.
+#: Maximum characters of a quotation of what was sent or received.
 MAX_QUOTED: Final = 200
-#: Findings of one rule that are kept: a server that breaks it everywhere needs no longer list.
+#: Maximum findings of one rule: a server that breaks it everywhere needs no longer list.
 MAX_SAME: Final = 5
 
 
 @attrs.frozen
 class Finding:
-    """A rule that does not hold.
+    """A rule that the server breaks.
 
     Attributes:
         rule: Its name.
         sent: What was sent.
-        seen: What came back.
-        severity: How bad that is.
+        seen: What was received.
+        severity: Its severity.
     """
 
     rule: str
@@ -37,8 +37,8 @@ class Report:
     """Collects what the checks find.
 
     Attributes:
-        facts: What is known about the server, by words for it; in order.
-        findings: Rules that do not hold.
+        facts: The known facts about the server, by name, in order.
+        findings: The rules that the server breaks.
         checked: The names of the rules that were checked.
     """
 
@@ -50,14 +50,14 @@ class Report:
     def check(
         self, rule: str, holds: object, sent: str, seen: object, severity: Severity | None = None
     ) -> bool:
-        """Note the outcome of a check.
+        """Record the result of a check.
 
         Args:
             rule: The name of the rule.
             holds: True if the server keeps the rule.
-            sent: What was sent, in a few words.
-            seen: What came back: text, or a JSON value.
-            severity: That of the rule unless given.
+            sent: What was sent, briefly.
+            seen: What was received: text, or a JSON value.
+            severity: The severity; by default that of the rule.
 
         Returns:
             `holds` as a bool.
@@ -67,7 +67,7 @@ class Report:
             return True
         found = Finding(rule, sent, quoted(seen), severity or RULES[rule].severity)
         same = [each for each in self.findings if each.rule == rule]
-        # One fault is seen again in the other era, and by later requests.
+        # One fault appears again in the other era, and in later requests.
         if len(same) < MAX_SAME and all(each.seen != found.seen for each in same):
             self.findings.append(found)
         return False
@@ -101,7 +101,7 @@ class Report:
         return {"facts": self.facts, "findings": findings, "checked": checked}
 
     def lines(self) -> Iterator[str]:
-        """Write the report for people."""
+        """Yield the lines of the report for people."""
         width = max(map(len, self.facts), default=0)
         for name, fact in self.facts.items():
             yield f"{name:{width}}  {fact}"
@@ -118,7 +118,7 @@ class Report:
 
 
 def quoted(seen: Any) -> str:
-    """Shorten what came back to one line."""
+    """Shorten a received value to one line."""
     text = seen if isinstance(seen, str) else json.dumps(seen, ensure_ascii=False)
     text = " ".join(text.split())
     return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"

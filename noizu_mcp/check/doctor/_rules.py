@@ -1,4 +1,4 @@
-"""The rules that `noizu-mcp doctor` checks: how bad it is to break one, and what to do about it."""
+"""The rules that `noizu-mcp doctor` checks: the severity of each, and how to fix it."""
 
 from typing import Final
 

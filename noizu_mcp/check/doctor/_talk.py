@@ -1,4 +1,4 @@
-"""A conversation with a server in one revision, and the checks that every connection allows."""
+"""A conversation with a server in one revision, and the checks for every connection."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,12 +19,12 @@ from ._report import Report
 NO_METHOD: Final = "noizu-mcp/no-such-method"
 #: A version that no server speaks.
 NO_VERSION: Final = "1999-01-01"
-#: Seconds for an answer to the probe; clients do not wait longer either.
+#: Seconds for the answer to the probe. Clients do not wait longer either.
 PROBE_TIMEOUT: Final = 5.0
 
 
 class Talk(Conversation):
-    """A conversation whose findings go into a report.
+    """A conversation whose findings are added to a report.
 
     Args:
         link: The connection.
@@ -44,7 +44,7 @@ class Talk(Conversation):
         *,
         meta: Mapping[str, Any] | None = None,
     ) -> Exchange:
-        """Send a request that any server must answer, if only with an error."""
+        """Send a request that any server must answer, at least with an error."""
         found = await self.ask(method, params, meta=meta)
         self.report.check("silence", found.replied, found.sent, found.seen)
         return found
@@ -54,11 +54,11 @@ async def shake_hands(talk: Talk, patience: float) -> Exchange:
     """Begin a conversation with `initialize`.
 
     Args:
-        talk: The conversation; gets the version and the session.
-        patience: Seconds for the answer: a command may first have to be downloaded.
+        talk: The conversation; its version and session are set.
+        patience: Seconds for the answer; a command may have to be downloaded first.
 
     Returns:
-        The answer; without a result the server speaks no revision with a handshake.
+        The answer; without a result the server supports no revision with a handshake.
     """
     found = await talk.ask("initialize", talk.greeting(), patience=patience)
     result = found.result
@@ -98,11 +98,11 @@ async def discover(talk: Talk, *, is_alive: bool, start: float = 0.0) -> JSONObj
 
     Args:
         talk: The conversation.
-        start: Seconds that the server may take to start, besides those for the answer.
-        is_alive: True if the server has answered `initialize`; it must then answer this, too.
+        start: Seconds for the server to start, in addition to those for the answer.
+        is_alive: True if the server has answered `initialize`; it must then answer this as well.
 
     Returns:
-        The result; None if the server does not speak 2026-07-28.
+        The result; None if the server does not support 2026-07-28.
     """
     found = await talk.ask("server/discover", patience=start + min(PROBE_TIMEOUT, talk.patience))
     if is_alive:
@@ -127,7 +127,7 @@ async def discover(talk: Talk, *, is_alive: bool, start: float = 0.0) -> JSONObj
 
 
 def check_fields(talk: Talk, found: Exchange) -> None:
-    """Check the members that some results of 2026-07-28 need."""
+    """Check the members that some results of 2026-07-28 must have."""
     result = found.result
     if not talk.stateless or result is None:
         return
@@ -143,7 +143,7 @@ def check_fields(talk: Talk, found: Exchange) -> None:
 
 
 async def check_answers(talk: Talk) -> None:
-    """Check the answers to requests that every server knows, and to one that none does."""
+    """Check the answers to requests that every server knows, and to an unknown one."""
     report = talk.report
     if not talk.stateless:
         found = await talk.expect("ping")
@@ -152,7 +152,7 @@ async def check_answers(talk: Talk) -> None:
     found = await talk.expect(NO_METHOD)
     if found.replied:
         is_refused = found.code == METHOD_NOT_FOUND
-        # Another code is an error all the same: a client goes on.
+        # Any other error code works as well: a client continues.
         severity: Severity | None = "warning" if found.error else None
         report.check("unknown-method", is_refused, found.sent, found.seen, severity)
         if talk.stateless and found.status is not None and is_refused:
@@ -179,11 +179,11 @@ async def _check_envelopes(talk: Talk) -> None:
 
 
 async def check_busy(talk: Talk, params: Mapping[str, Any], seconds: float) -> Exchange:
-    """Call a tool, and ask something else while it runs.
+    """Call a tool, and send another request while it runs.
 
     Args:
         talk: The conversation.
-        params: Those of `tools/call`.
+        params: The params of `tools/call`.
         seconds: Seconds for the answer to the other request.
 
     Returns:
@@ -193,14 +193,14 @@ async def check_busy(talk: Talk, params: Mapping[str, Any], seconds: float) -> E
     light = "server/discover" if talk.stateless else "ping"
 
     async def call(task_status: trio.TaskStatus[None]) -> None:
-        # It runs on from here to its first wait, which is for room to write: it is the first.
+        # It runs from here to its first wait, for room to write, so its request is sent first.
         task_status.started()
         calls.append(await talk.ask("tools/call", params))
 
     async with trio.open_nursery() as nursery:
         await nursery.start(call)
         other = await talk.ask(light, patience=seconds)
-        # A call that has ended meanwhile proves nothing.
+        # If the call has ended in the meantime, nothing is proved.
         if not calls:
             sent = f"{other.sent} during tools/call"
             talk.report.check("busy", other.answer is not None, sent, other.seen)

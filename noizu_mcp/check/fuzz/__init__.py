@@ -1,6 +1,6 @@
-"""`fuzz`: finds what breaks a server, in any language; `replay` shows a finding again.
+"""`fuzz`: finds faults of a server, in any language; `replay` reproduces a finding.
 
-It needs the extra `testing`, and loads when it is first used.
+It needs the extra `testing`, and is loaded on first use.
 """
 
 from ..._util import publish as _publish

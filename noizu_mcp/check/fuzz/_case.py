@@ -1,4 +1,4 @@
-"""The values of a run: components, steps, what came back, cases, and findings."""
+"""The values of a run: components, steps, outcomes, cases, and findings."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -18,7 +18,7 @@ CaseKind = Literal[
     "tool", "prompt", "resource", "template", "completion", "list", "message", "revision"
 ]
 
-#: The method that uses a component of each kind; the others have methods of their own.
+#: The method that uses a component of each kind; other kinds use their own methods.
 METHODS: Final = {
     "tool": "tools/call",
     "prompt": "prompts/get",
@@ -28,7 +28,7 @@ METHODS: Final = {
 }
 
 PROGRESS: Final = "notifications/progress"
-#: Deaths of a server by one component, after which it is left alone.
+#: Deaths of a server caused by one component, after which it is not called again.
 MAX_DEATHS: Final = 3
 
 
@@ -39,7 +39,7 @@ class Step:
     Attributes:
         method: The method of the request.
         params: Its params, without the `_meta` of 2026-07-28.
-        cancel_after: Seconds after which the request is cancelled; None: it is not.
+        cancel_after: Seconds after which the request is cancelled; None to not cancel it.
     """
 
     method: str
@@ -57,7 +57,7 @@ class Step:
 
     @classmethod
     def from_json(cls, value: Any) -> "Step":
-        """Read a step.
+        """Parse a step.
 
         Raises:
             ValueError: The value is not a step.
@@ -77,13 +77,13 @@ class Replies:
 
     Attributes:
         step: The step.
-        exchange: The answer, or why there is none.
-        faults: What was wrong with the messages of the server, each as a rule and what came.
+        exchange: The answer, or why it is missing.
+        faults: The faults of the server's messages, each as a rule and what was received.
         notifications: The notifications that came.
         token: The progress token of the request; None if it had none.
         can_log: True if the server may send log messages.
         responsive: False if the server did not answer another request afterwards either; None if
-            nobody tried.
+            this was not tried.
         version: The revision.
     """
 
@@ -114,12 +114,12 @@ class Replies:
 
     @property
     def refused(self) -> bool:
-        """True for an error, and for the result of a tool that failed."""
+        """True for an error, or the result of a tool that failed."""
         return bool(self.exchange.error) or bool((self.result or {}).get("isError"))
 
     @property
     def broke_output(self) -> bool:
-        """True if the server says itself that its tool broke the output schema."""
+        """True if the server reports that its tool broke the output schema."""
         if not self.refused:
             return False
         marks = part_of(self.result or {}, "_meta", dict)
@@ -147,8 +147,8 @@ class Listed:
         kind: Its kind.
         name: Its name, its URI or its URI template.
         definition: The definition, as listed.
-        schema: The schema of its arguments, or of the variables of a template; of a completion,
-            that of the text to complete.
+        schema: The schema of its arguments, or of the variables of a template; for a completion,
+            the schema of the text to complete.
     """
 
     kind: CaseKind
@@ -165,7 +165,7 @@ class Listed:
 
     @property
     def is_annotated(self) -> bool:
-        """True if its annotations tell whether it may destroy something."""
+        """True if its annotations say whether it may destroy something."""
         hints = self.definition.get("annotations")
         known = ("destructiveHint", "readOnlyHint")
         return isinstance(hints, dict) and any(isinstance(hints.get(each), bool) for each in known)
@@ -189,7 +189,7 @@ class Listed:
         return Step(METHODS[self.kind], params)
 
     def value_of(self, step: Step) -> JSON:
-        """Return the value that `step` was made of."""
+        """Return the value from which `step` was made."""
         if self.kind in ("resource", "template"):
             return step.params.get("uri")
         if self.kind == "completion":
@@ -197,23 +197,22 @@ class Listed:
         return step.params.get("arguments", {})
 
     def violations(self, value: JSON) -> list[Any] | None:
-        """Return how a value breaks the schema; None if nobody can tell."""
+        """Return how a value breaks the schema; None if the schema cannot be used."""
         judge = self.judge("inputSchema", self.schema)
         return None if judge is None else judge.violations(value)
 
     def has_format(self, value: JSON) -> bool:
-        """Tell whether a text of a value stands where the schema has a `format`.
+        """Tell whether a value has a text for which the schema has a `format`.
 
-        `format` is an annotation, so such a value fits the schema; a server may refuse it all the
-        same.
+        `format` is an annotation, so such a value matches the schema; a server may still refuse it.
         """
         judge = self.judge("formats", _without_formatted(self.schema))
         return judge is None or judge.violations(value) != []
 
     def is_read_as_valid(self, value: JSON) -> bool:
-        """Tell whether a value fits once its text is read as the types that it stands for.
+        """Tell whether a value matches once its texts are converted to other types.
 
-        Many servers read `"3"` as 3: models write it.
+        Many servers accept `"3"` for 3, since models write it.
         """
         read = coerce_text(self, value, CLIENT_LIMITS)
         return read is not value and self.violations(read) == []
@@ -243,7 +242,7 @@ def _without_formatted(schema: Any) -> Any:
 
 @attrs.frozen
 class Case:
-    """Steps on one connection, of which the last one is judged.
+    """Steps on one connection, of which the last one is checked.
 
     Attributes:
         stateless: True for 2026-07-28, False for the revisions with a handshake.
@@ -256,19 +255,19 @@ class Case:
 
 @attrs.define(eq=False)
 class Use:
-    """A component and what was done with it.
+    """A component and its calls so far.
 
     Attributes:
         listed: The component by the eras that list it: its schemas may differ between them.
         turns: The number of rounds.
-        sent: The values that were sent, as text.
+        sent: The values that were sent, as JSON text.
         valid: Valid values of the last round, for sequences.
         right: A call that succeeded.
         slow: A slow call of it.
-        is_slow: True if it takes long: sequences leave it out.
-        seconds: The time that its answers took.
-        varies: True if the same call has another result each time.
-        deaths: How often the server died, or hung, by it.
+        is_slow: True if its calls take long: sequences leave it out.
+        seconds: The total time of its answers.
+        varies: True if the same call returns different results.
+        deaths: How often the server died, or hung, because of it.
         silent: True if it was found to leave requests without an answer.
     """
 
@@ -286,26 +285,26 @@ class Use:
 
     @property
     def component(self) -> Listed:
-        """The component as the first era lists it."""
+        """The component as listed in the first era."""
         return next(iter(self.listed.values()))
 
     @property
     def is_hopeless(self) -> bool:
-        """True if more calls would only cost time."""
+        """True if more calls would only take time."""
         return self.silent or self.deaths >= MAX_DEATHS
 
 
 @attrs.frozen
 class Finding:
-    """A check that does not hold.
+    """A check that failed.
 
     Attributes:
         check: The name of the check.
         kind: The kind of the component.
-        name: Its name, its URI or its template; of hostile messages, the name of the message.
-        case: The least steps that show it.
-        seen: What came back.
-        steady: True if the steps showed it again on a new connection.
+        name: Its name, URI or template; for hostile messages, the name of the message.
+        case: The smallest steps that reproduce it.
+        seen: What was received.
+        steady: True if the steps reproduced it on a new connection.
     """
 
     check: str
@@ -318,7 +317,7 @@ class Finding:
     def is_same(self, other: "Finding") -> bool:
         """Tell whether another finding is of the same check and component.
 
-        Wrong arguments are accepted for several causes, each with steps of its own.
+        Wrong arguments are accepted for several causes, each with its own steps.
         """
         mine, others = [(each.check, each.kind, each.name) for each in (self, other)]
         is_one = self.check != "accepts-invalid" or self.case.steps == other.case.steps
@@ -338,10 +337,10 @@ class Finding:
 
     @classmethod
     def from_json(cls, value: Any) -> "Finding":
-        """Read a finding.
+        """Parse a finding.
 
         Raises:
-            ValueError: It is none.
+            ValueError: The value is not a finding.
         """
         try:
             steps = tuple(Step.from_json(each) for each in value["steps"])

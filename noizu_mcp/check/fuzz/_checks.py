@@ -1,8 +1,8 @@
-"""The checks: what must hold of every answer, each with a name and a sentence.
+"""The checks: what must hold for every answer, each with a name and a sentence.
 
 A check of one answer is a function of the outcome and the component. Checks that compare several
-answers, of two eras or of two lists, have a procedure of their own (`_probes`), and stand here for
-their names and sentences.
+answers, of two eras or of two lists, are procedures in `_probes`, and are listed here with their
+names and sentences.
 """
 
 import re
@@ -15,11 +15,11 @@ from ...schema import describe
 from ._case import Listed, Replies
 from ._forms import fault_in_notification, fault_in_result
 
-#: The name of the variable that a command is started with, and its value: no answer may have it.
+#: The variable with which a command is started, and its value: no answer may contain it.
 SECRET_NAME: Final = "NOIZU_MCP_FUZZ_API_KEY"  # noqa: S105 - the name, and a value that opens nothing
 SECRET: Final = "noizu-mcp-fuzz-0b8f1f6c"  # noqa: S105 - the same
 
-#: The beginnings of exceptions that nobody raises on purpose, in the words of their languages.
+#: The first lines of exceptions that are never raised on purpose, in several languages.
 _CRASH: Final = re.compile(
     r"""
     \ATool\ execution\ failed\Z | \AError\ executing\ tool\ \S+\Z
@@ -48,7 +48,7 @@ _TRACEBACK: Final = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-#: Places of programs and of people; a path that a server works with is elsewhere.
+#: Folders of programs and of people; files that a server uses are elsewhere.
 _PATH: Final = re.compile(
     r"(?:/(?:home|Users|root)/|[A-Z]:\\\\?(?:Users|Program Files)\\|/usr/(?:local/)?lib/"
     r"|/(?:site|dist)-packages/|/node_modules/)[^\s'\":,;)]*"
@@ -57,7 +57,7 @@ _KEY: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}"
     r"|\bsk-[A-Za-z0-9_-]{20,}"
 )
-#: How servers say that arguments do not fit their schema.
+#: Typical texts of servers for arguments that do not match their schema.
 _SCHEMA_REFUSAL: Final = re.compile(
     r"\bvalidation error|\bInvalid arguments? for (?:tool|prompt)|\bis a required property"
     r"|\bis not of type\b|\bis not one of\b|\bInput should be\b|\bdoes not match the schema"
@@ -71,8 +71,8 @@ class FuzzCheck(NamedTuple):
 
     Attributes:
         sentence: What must hold.
-        source: Where it comes from: a page of the specification, or another document.
-        judge: Returns what is wrong with an answer, or None; None for a check of several answers.
+        source: Its source: a page of the specification, or another document.
+        judge: Returns the fault of an answer, or None; None for a check of several answers.
     """
 
     sentence: str
@@ -96,12 +96,12 @@ def _find_crash(outcome: Replies, component: Listed) -> str | None:
 def _find_silence(outcome: Replies, component: Listed) -> str | None:
     del component
     found = outcome.exchange
-    # A request that was cancelled needs no answer; a status that refuses it is one.
+    # A cancelled request needs no answer; a status that refuses it is an answer.
     if found.replied or found.ended or outcome.step.cancel_after is not None:
         return None
     if outcome.responsive is False:
         return "no answer, and none to the next request"
-    # A request that takes long tells its progress (basic/lifecycle, Timeouts).
+    # A request that takes long may report progress (basic/lifecycle, Timeouts).
     if any(each.get("progressToken") == outcome.token for each in outcome.progress):
         return None
     return found.failure or "no answer"
@@ -125,7 +125,7 @@ def _find_malformed(outcome: Replies, component: Listed) -> str | None:
 
 
 def find_wrong_form(outcome: Replies) -> str | None:
-    """Describe a result, or a notification beside it, that has not the form of the revision."""
+    """Describe a result, or a notification, that does not have the form of the revision."""
     result, version = outcome.result, outcome.version
     found = None if result is None else fault_in_result(version, outcome.step.method, result)
     if found is not None:
@@ -163,7 +163,7 @@ def _find_accepted(outcome: Replies, component: Listed) -> str | None:
 
 
 def _find_refused(outcome: Replies, component: Listed) -> str | None:
-    # The arguments of a prompt may have rules that no list tells.
+    # The arguments of a prompt may have rules that are not listed.
     if component.kind != "tool" or not outcome.refused or outcome.broke_output:
         return None
     text = outcome.error_text
@@ -181,7 +181,7 @@ def _find_wrong_progress(outcome: Replies, component: Listed) -> str | None:
         if token != outcome.token:
             return f"progress with the token {token!r}, of no request that runs"
         if not is_number(value):
-            continue  # its form is a fault of its own
+            continue  # its form is a separate fault
         if last is not None and value <= last:
             return f"the progress {value} after {last}"
         last = value
@@ -275,10 +275,10 @@ CHECKS: Final = {
 
 
 def judge(outcome: Replies, component: Listed) -> dict[str, str]:
-    """Judge one answer by every check of one answer.
+    """Check one answer by every check of one answer.
 
     Returns:
-        What is wrong, by the name of the check; a crash explains everything else.
+        The faults, by the name of the check; a crash hides all others.
     """
     found: dict[str, str] = {}
     for name, check in CHECKS.items():
@@ -286,11 +286,11 @@ def judge(outcome: Replies, component: Listed) -> dict[str, str]:
         if seen is not None:
             found[name] = seen
     if "crash" in found:
-        # A leak tells more about the same answer; the other checks say the same again.
+        # A leak says more about the same answer; the other checks would repeat it.
         return {name: seen for name, seen in found.items() if name in ("crash", "leak")}
     return found
 
 
 def judge_one(name: str, outcome: Replies, component: Listed) -> str | None:
-    """Judge one answer by one check; None if it holds."""
+    """Check one answer by one check; None if it holds."""
     return judge(outcome, component).get(name)

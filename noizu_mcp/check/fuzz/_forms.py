@@ -1,8 +1,8 @@
 """The form of the messages of a server, as JSON Schema, by revision.
 
-The tables have what the official schema of each revision demands of results and notifications. A
-member that a revision does not have may be anything there, as all members that the specification
-does not name. Base64 is asked for where the official schema has only the annotation `byte`.
+The tables have what the official schema of each revision requires of results and notifications. A
+member that a revision does not have may be anything, like all members that the specification does
+not name. Base64 is required where the official schema only has the annotation `byte`.
 """
 
 from collections.abc import Mapping
@@ -24,16 +24,16 @@ _BYTES: Final = {
     "pattern": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
 _ROLE: Final = {"enum": ["user", "assistant"]}
-#: The revisions that brought members.
+#: The revisions that added members.
 _JUNE_2025: Final = "2025-06-18"
 _NOVEMBER_2025: Final = "2025-11-25"
 _JULY_2026: Final = "2026-07-28"
-#: Most values of a completion (server/utilities/completion).
+#: Maximum values of a completion (server/utilities/completion).
 _MAX_COMPLETIONS: Final = 100
 
 
 def fault_in_result(version: str, method: str, result: JSONObject) -> str | None:
-    """Describe what is wrong in the form of a result.
+    """Describe the faults in the form of a result.
 
     Args:
         version: The revision.
@@ -46,14 +46,14 @@ def fault_in_result(version: str, method: str, result: JSONObject) -> str | None
     kind = result.get("resultType", "complete")
     if version >= _JULY_2026 and kind == "input_required":
         method = kind
-    # A result of another type, or a task, has none of the members of the method.
+    # A result of another type, or a task, does not have the members of the method.
     elif (isinstance(kind, str) and kind != "complete") or "task" in result:
         return None
     return _fault(version, "results", method, result)
 
 
 def fault_in_notification(version: str, notification: JSONObject) -> str | None:
-    """Describe what is wrong in the form of a notification; see `fault_in_result`."""
+    """Describe the faults in the form of a notification; see `fault_in_result`."""
     return _fault(version, "notifications", notification["method"], notification)
 
 
@@ -72,7 +72,7 @@ def _compiled(version: str, part: str, name: str) -> CompiledSchema | None:
 
 
 def _object(needed: Mapping[str, Any], others: Mapping[str, Any] | None = None) -> JSONObject:
-    """Return the schema of an object, with the members that it needs and those that it may have."""
+    """Return the schema of an object, with required and optional members."""
     properties = {**needed, **(others or {})}
     return {"type": "object", "properties": properties, "required": list(needed)}
 
@@ -263,7 +263,7 @@ def _results(version: str) -> Mapping[str, JSONObject]:
 def _notifications(version: str) -> Mapping[str, JSONObject]:
     """Return the schemas of notifications by method."""
     id_ = {"requestId": _ID}
-    # On 2025-11-25 a task may be named instead.
+    # On 2025-11-25 it may name a task instead.
     named, maybe_named = ({}, id_) if version == _NOVEMBER_2025 else (id_, {})
     params: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         "notifications/cancelled": (named, {**maybe_named, "reason": _TEXT}),

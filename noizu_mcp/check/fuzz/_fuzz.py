@@ -1,4 +1,4 @@
-"""`fuzz` calls everything that a server offers; `replay` takes the steps of a finding again."""
+"""`fuzz` calls everything that a server offers; `replay` repeats the steps of a finding."""
 
 import os
 import sys
@@ -19,23 +19,23 @@ from ._subject import FuzzedServer, FuzzTarget, Reached
 #: Seconds for a whole run, and for one answer.
 BUDGET: Final = 30.0
 TIMEOUT: Final = 5.0
-#: Valid values that each component is called with.
+#: Valid values with which each component is called.
 EXAMPLES: Final = 100
 
 
 def read_target(target: FuzzTarget) -> Reached:
-    """Return the command or the URL that a text names; any other target as it is.
+    """Return the command or the URL that a text names; other targets unchanged.
 
     Args:
         target: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A text that names a
-            server in Python is a command, whose process may crash or hang.
+            Python server becomes a command, whose process may crash or hang.
     """
     if not isinstance(target, str):
         return target
     if "://" in target:
         return Http(target)
     words = (sys.executable, "-m", __name__.partition(".")[0], "run", target)
-    # With the variables that it has in this program.
+    # With the variables of this program.
     return Stdio(*words, env=dict(os.environ))
 
 
@@ -49,24 +49,24 @@ async def fuzz(
     destructive: bool = False,
     on_progress: Callable[[float, str], None] | None = None,
 ) -> Report:
-    """Call everything that a server offers, and report what breaks.
+    """Call everything that a server offers, and report faults.
 
     Args:
         target: The server: `module:Server`, `path/to/file.py:Server`, a URL, or a command. A server
-            that a text names is started as a process, which may crash or hang. A `Server`, or its
-            class, runs in this process: that is quicker, and one that hangs or exits ends the run.
-        seed: The seed of all values; the same seed makes the same calls.
-        budget: Seconds for the run; its time begins once the server has started.
+            given by a text runs in another process, which may crash or hang. A `Server`, or its
+            class, runs in this process, which is faster; if it hangs or exits, the run ends.
+        seed: The seed of all values. The same seed makes the same calls.
+        budget: Seconds for the run, counted once the server has started.
         timeout: Seconds for one answer.
         examples: Valid values for each component; there are about as many wrong ones.
         destructive: True to call tools whose annotations say that they may destroy something.
-        on_progress: Called with the share of the time that is over, and the name of the work.
+        on_progress: Called with the share of the elapsed time, and the name of the work.
 
     Returns:
-        The report; the server has ended, if it was a command.
+        The report. A server that is a command has ended.
 
     Raises:
-        TransportError: The server cannot be started, or answers in neither era.
+        TransportError: The server cannot be started, or supports neither era.
         ImportError: Hypothesis is not installed.
     """
     try:
@@ -91,16 +91,16 @@ async def fuzz(
 
 
 async def replay(target: FuzzTarget, finding: Finding | Mapping[str, Any]) -> None:
-    """Take the steps of a finding again.
+    """Repeat the steps of a finding.
 
     Args:
         target: The server; see `fuzz`.
         finding: The finding, or its JSON.
 
     Raises:
-        AssertionError: The check does not hold: the fault is still there.
-        TransportError: The server cannot be started, or does not speak the era.
-        ValueError: It is no finding.
+        AssertionError: The check failed again: the fault still exists.
+        TransportError: The server cannot be started, or does not support the era.
+        ValueError: It is not a finding.
     """
     known = finding if isinstance(finding, Finding) else Finding.from_json(finding)
     seen: str | None = None
@@ -121,7 +121,7 @@ async def replay(target: FuzzTarget, finding: Finding | Mapping[str, Any]) -> No
 
 
 async def _component_of(subject: FuzzedServer, finding: Finding) -> Listed:
-    """Find the component of a finding; one that is gone has a schema that allows anything."""
+    """Find the component of a finding; a removed one gets a schema that allows anything."""
     listed, _ = await discover(subject, stateless=finding.case.stateless)
     same = [each for each in listed if (each.kind, each.name) == (finding.kind, finding.name)]
     return same[0] if same else Listed(finding.kind, finding.name, {}, {})

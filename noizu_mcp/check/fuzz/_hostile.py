@@ -9,10 +9,10 @@ from ..raw import Conversation
 from ._case import Replies
 from ._subject import FuzzedServer
 
-#: Seconds for an answer that need not come.
+#: Seconds to wait for an optional answer.
 OPTIONAL: Final = 0.02
-#: How a server may react: with an error; with an error, whose id may be null; with an error, or not
-#: at all; not at all; in any way that leaves it alive.
+#: How a server may react: with an error; with an error, whose id may be null; with an error or no
+#: answer; with no answer; in any way, if it stays alive.
 Reaction = Literal["error", "rejection", "refusal", "nothing", "anything"]
 
 _NOWHERE: Final = "noizu-mcp/no-such-method"
@@ -24,10 +24,10 @@ class Hostile(NamedTuple):
     Attributes:
         name: Its name.
         reaction: How a server may react.
-        make: Makes the message, or bytes that are none.
+        make: Makes the message, or bytes that are not a message.
         codes: The codes that the error may have; empty for any.
         capability: The capability that a server must have; empty for every server.
-        handshake_only: True if 2026-07-28 does not have the message.
+        handshake_only: True if the message does not exist in 2026-07-28.
     """
 
     name: str
@@ -76,7 +76,7 @@ HOSTILE: Final = (
     Hostile("unknown method", "error", _request(_NOWHERE), (METHOD_NOT_FOUND,)),
     Hostile("method with NUL", "error", _request("tools\x00list")),
     Hostile("method with half a surrogate pair", "anything", _request("tools/\ud800")),
-    # Decoders are free to refuse it (RFC 8259 section 8.2); then nobody knows the id.
+    # Decoders may refuse it (RFC 8259 section 8.2); then the id is unknown.
     Hostile("half a surrogate pair in params", "rejection", _request(_NOWHERE, {"text": "\ud800"})),
     Hostile("long method", "error", _request("m" * 5000)),
     Hostile("method that is a number", "refusal", _request(7)),
@@ -165,10 +165,10 @@ async def attack(
         stateless: The era.
 
     Returns:
-        What is wrong with the reaction, or None; and what came back.
+        The fault of the reaction, or None; and the outcome.
 
     Raises:
-        KeyError: There is no such message.
+        KeyError: The name is unknown.
     """
     hostile = _BY_NAME[name]
     found = await subject.connect(stateless=stateless)
@@ -180,7 +180,7 @@ async def attack(
     if hostile.reaction == "rejection":
         patience = subject.quick
     elif hostile.reaction != "error" and subject.is_stream:
-        # Over HTTP every request is answered, if only by a status.
+        # Over HTTP every request is answered, at least with a status.
         patience = OPTIONAL
     outcome = await subject.post(message, stateless=stateless, patience=patience)
     if hostile.reaction == "rejection" and found is not None and not outcome.exchange.answer:

@@ -1,13 +1,13 @@
-"""Suspicions made into findings: confirmed on a new connection, and made as small as possible.
+"""Turns suspicions into findings: confirms them on a new connection, and minimises them.
 
-Theory of operation. A suspicion is a step whose answer a check refuses, and the steps before it.
-First the step is taken alone on a new connection, then with more and more of the steps before it,
-until the check refuses its answer again. Then steps are left out, and the arguments of the rest are
-made smaller, as long as the check still refuses. A smaller case must stay of its kind: valid
-arguments stay valid, and wrong ones break the same keyword.
+Theory of operation. A suspicion is a step whose answer fails a check, and the steps before it.
+First the step is repeated alone on a new connection, then with more and more of the steps before
+it, until the check fails again. Then steps are removed, and the arguments of the rest are made
+smaller, as long as the check still fails. A smaller case must stay of its kind: valid arguments
+stay valid, and wrong ones break the same keyword.
 
-One step is tried on the connection at hand, which is faster; the result is confirmed on a new one.
-Each progress is told at once, so that nothing is lost when the time is over.
+Single steps are tried on the current connection, which is faster; the result is confirmed on a new
+one. Each improvement is reported at once, so that nothing is lost when the time is over.
 """
 
 import json
@@ -23,9 +23,9 @@ from ._probes import PROBES, find
 from ._shrink import shrink
 from ._subject import FuzzedServer
 
-#: Numbers of steps before a step that are tried with it.
+#: Numbers of preceding steps that are tried with a step.
 TAILS: Final = (1, 7, 500)
-#: Smaller values that are tried; fewer where each needs a new connection.
+#: Smaller values that are tried; fewer if each needs a new connection.
 ATTEMPTS: Final = 120
 ATTEMPTS_ANEW: Final = 30
 
@@ -34,14 +34,14 @@ Used = tuple[Listed, Step]
 
 @attrs.frozen
 class Suspicion:
-    """A step whose answer a check refuses.
+    """A step whose answer fails a check.
 
     Attributes:
         check: The name of the check.
         stateless: The era.
-        steps: The steps on the connection, with their components; the last one is judged.
-        seen: What came back.
-        keyword: The keyword that its arguments break, for wrong ones.
+        steps: The steps on the connection, with their components; the last one is checked.
+        seen: What was received.
+        keyword: The keyword that wrong arguments break.
     """
 
     check: str
@@ -54,7 +54,7 @@ class Suspicion:
 async def minimise(
     subject: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
 ) -> None:
-    """Confirm a suspicion and make it small.
+    """Confirm a suspicion and minimise it.
 
     Args:
         subject: The server.
@@ -77,7 +77,7 @@ class _CaseSearch:
     async def run(self) -> None:
         steps = await self._confirm()
         if steps is None:
-            # A server that is only slow for a moment is no finding.
+            # A server that is slow only for a moment is no finding.
             if self._check not in PROBES and self._check != "silence":
                 last = self._suspicion.steps[-1:]
                 self._report(last, self._suspicion.seen, steady=False)
@@ -99,26 +99,26 @@ class _CaseSearch:
     async def _holds(
         self, steps: Sequence[Used], *, anew: bool = True, is_last: bool = False
     ) -> str | None:
-        # The last word on silence has the whole time of a call.
+        # The final check of silence waits as long as a call.
         patience = None if is_last else self._patience
         case = self._case(steps)
         return await find(self._subject, self._check, steps[-1][0], case, patience, anew=anew)
 
     async def _confirm(self) -> Sequence[Used] | None:
-        """Find the last step, or a tail of the steps, that shows the fault again."""
+        """Find the last step, or the last steps, that reproduce the fault."""
         steps = self._suspicion.steps
         tails = [steps[-1:]]
-        # What comes after an answer may come after the next request: the step before is to blame.
+        # A late message may arrive after the next request: the step before may be the cause.
         if self._check in ("one-answer", "message", "progress", "log") and len(steps) > 1:
             tails.append(steps[-2:-1])
-        # Steps with a value in common are the most likely causes.
+        # Steps with a common value are the most likely causes.
         own = _leaves_of(steps[-1])
         related = [each for each in steps[:-1] if own & _leaves_of(each)]
         tails += [[*each, steps[-1]] for each in (_latest(related, steps[-1]), related) if each]
         lengths = {min(length, len(steps) - 1) for length in TAILS}
         tails += [steps[-1 - length :] for length in sorted(lengths) if length]
         for tail in tails:
-            # Silence has lasted for the whole time once already, and does again at the end.
+            # Silence has lasted for the whole time once, and is checked again at the end.
             seen = await self._holds(tail, is_last=self._check != "silence")
             if seen is not None:
                 self._report(tail, seen)
@@ -126,7 +126,7 @@ class _CaseSearch:
         return None
 
     async def _fewer(self, steps: Sequence[Used]) -> Sequence[Used]:
-        """Leave out steps before the last one: half of them, a quarter, and so on to each."""
+        """Remove steps before the last one: half of them, a quarter, and so on."""
         size = len(steps) // 2
         while size:
             index = 0
@@ -143,7 +143,7 @@ class _CaseSearch:
         return steps
 
     async def _bare(self, steps: Sequence[Used]) -> Sequence[Used]:
-        """Leave out what no schema requires, in all steps at once."""
+        """Remove everything that no schema requires, in all steps at once."""
         bare = [_required_of(each) for each in steps]
         seen = await self._holds(bare) if bare != steps and _are_like(steps, bare) else None
         if seen is None:
@@ -152,7 +152,7 @@ class _CaseSearch:
         return bare
 
     async def _shared(self, steps: Sequence[Used]) -> Sequence[Used]:
-        """Make the values smaller that several steps have in common, in all of them at once."""
+        """Shrink the values that several steps have in common, in all of them at once."""
         leaves = [_leaves_of(each) for each in steps]
         texts = set[str]().union(*leaves)
         for text in sorted(text for text in texts if sum(text in each for each in leaves) > 1):
@@ -173,13 +173,13 @@ class _CaseSearch:
         return changed(await shrink(old, holds, attempts=ATTEMPTS_ANEW))
 
     async def _smaller(self, steps: Sequence[Used], index: int) -> Sequence[Used]:
-        """Make the arguments of one step smaller."""
+        """Shrink the arguments of one step."""
         component, step = steps[index]
         if component.kind not in ("tool", "prompt", "completion"):
             return steps
         value = component.value_of(step)
         is_last = index == len(steps) - 1
-        # Other steps keep their values valid, or wrong, as they were.
+        # Other steps keep their values valid or wrong.
         keyword = self._suspicion.keyword if is_last else None
         is_like = _likeness(component, value, keyword)
         anew = len(steps) > 1 or self._check == "notice"
@@ -191,7 +191,7 @@ class _CaseSearch:
         async def holds(candidate: JSON) -> bool:
             if not is_like(candidate):
                 return False
-            # After the end of a server, the next call is the first one.
+            # After the server has ended, the next call is the first one.
             is_first = anew or self._subject.is_fresh(stateless=self._suspicion.stateless)
             seen = await self._holds(changed(candidate), anew=anew)
             if seen is not None and is_first:
@@ -202,7 +202,7 @@ class _CaseSearch:
         least = changed(await shrink(value, holds, attempts=attempts))
         if anew:
             return least
-        # Calls before it may have had a part in it.
+        # Earlier calls may have contributed.
         seen = await self._holds(least, is_last=True)
         if seen is None:
             return steps
@@ -225,7 +225,7 @@ def _leaves(value: JSON) -> Iterator[JSON]:
 
 
 def _required_of(used: Used) -> Used:
-    """Leave out the arguments of a step that its schema does not require."""
+    """Remove the arguments of a step that its schema does not require."""
     component, step = used
     value = component.value_of(step)
     if component.kind not in ("tool", "prompt") or not isinstance(value, dict):
@@ -236,7 +236,7 @@ def _required_of(used: Used) -> Used:
 
 
 def _latest(related: Sequence[Used], last: Used) -> list[Used]:
-    """Choose the latest step of each component that has a required value of the last step."""
+    """Return the latest step of each component with a required value of the last step."""
     own = _leaves_of(_required_of(last))
     found: dict[Listed, Used] = {}
     for each in reversed(related):
@@ -246,7 +246,7 @@ def _latest(related: Sequence[Used], last: Used) -> list[Used]:
 
 
 def _are_like(steps: Sequence[Used], others: Sequence[Used]) -> bool:
-    """Tell whether valid arguments are still valid in other steps, and wrong ones still wrong."""
+    """Tell whether valid arguments stay valid in other steps, and wrong ones wrong."""
     pairs = zip(steps, others, strict=True)
     return all(
         _likeness(component, component.value_of(old), None)(component.value_of(new))
@@ -255,7 +255,7 @@ def _are_like(steps: Sequence[Used], others: Sequence[Used]) -> bool:
 
 
 def _replace(used: Used, old: JSON, new: JSON) -> Used:
-    """Replace a value wherever it stands in the arguments of a step."""
+    """Replace a value everywhere in the arguments of a step."""
     component, step = used
     if component.kind not in ("tool", "prompt"):
         return used

@@ -1,7 +1,7 @@
 """Sequences: values that one call returned are arguments of the next.
 
-Names tell which fit: a tool that takes `note_id` gets a `note_id`, or an `id`, that came before;
-and arguments of one tool are tried with another that has an argument of the same name.
+Matches are found by name: a tool with the argument `note_id` gets a `note_id`, or an `id`, seen
+before; and arguments of one tool are used for another with an argument of the same name.
 """
 
 import json
@@ -14,11 +14,11 @@ from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ._case import Listed, Replies
 
-#: Values of one name that are kept.
+#: Values of one name that are stored.
 MAX_KEPT: Final = 16
-#: Characters of a value that is kept.
+#: Maximum characters of a stored value.
 MAX_LENGTH: Final = 1000
-#: Names that are kept.
+#: Maximum number of stored names.
 MAX_NAMES: Final = 500
 #: The share of arguments that are taken from earlier calls.
 SHARE: Final = 0.8
@@ -31,7 +31,7 @@ class SeenValues:
         self._values: dict[str, deque[JSON]] = {}
 
     def learn(self, component: Listed, outcome: Replies) -> None:
-        """Keep the arguments and the result of a call that succeeded, and completions."""
+        """Store the arguments and the result of a call that succeeded, and completions."""
         result = outcome.result
         if component.kind == "completion":
             values = part_of(part_of(result, "completion", dict), "values", list)
@@ -61,12 +61,12 @@ class SeenValues:
                 kept.append(part)
 
     def fill(self, component: Listed, value: JSON, chance: random.Random) -> JSON:
-        """Replace arguments by values that were seen before, where the schema allows it.
+        """Replace arguments by values seen before, if the schema allows it.
 
         Args:
             component: The tool.
             value: Valid arguments.
-            chance: Chooses.
+            chance: The source of randomness.
         """
         if not isinstance(value, dict):
             return value
@@ -75,7 +75,7 @@ class SeenValues:
             known = [each for alias in _aliases(name) for each in self._values.get(alias, ())]
             if not known or chance.random() > SHARE:
                 continue
-            # The latest ones are the most likely to be alive.
+            # The latest ones are most likely to still exist.
             candidate: JSONObject = {**filled, name: chance.choice(known[-4:])}
             if component.violations(candidate) == []:
                 filled = candidate
@@ -83,7 +83,7 @@ class SeenValues:
 
 
 def _aliases(name: str) -> Iterator[str]:
-    """Name what may stand for an argument: for `note_id` and `noteId` also `id`."""
+    """Yield the names that match an argument: for `note_id` and `noteId` also `id`."""
     yield name
     if name.endswith(("_id", "Id", "_ids", "Ids")):
         yield "id"
@@ -94,7 +94,7 @@ def _aliases(name: str) -> Iterator[str]:
 
 
 def _named(value: JSON, depth: int = 6) -> Iterator[tuple[str, JSON]]:
-    """Find the texts and numbers in a value, with the names of their members."""
+    """Yield the texts and numbers in a value, with the names of their members."""
     if depth == 0:
         return
     if isinstance(value, list):

@@ -26,15 +26,15 @@ from ._hostile import attack
 from ._revisions import find_in_revision
 from ._subject import FuzzedServer
 
-#: Pages of one list that are read.
+#: Maximum pages of one list that are read.
 MAX_PAGES: Final = 50
 #: The limits of a list, in bytes, entries and seconds.
 LIMITS: Final = Limits()
-#: Components of one kind that are tried.
+#: Maximum components of one kind that are tried.
 MAX_COMPONENTS: Final = 100
-#: Seconds after a cancellation in which a result may have been on its way.
+#: Seconds after a cancellation in which a result may already be on its way.
 GRACE: Final = 0.1
-#: Members of a result that eras write differently.
+#: Members of a result that differ between eras.
 _ERA_MEMBERS: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope", "isError"})
 _NAMES: Final = {False: "with a handshake", True: "2026-07-28"}
 
@@ -107,9 +107,9 @@ class Pages(NamedTuple):
 
     Attributes:
         items: The definitions, malformed ones left out.
-        seen: What was wrong with the pages, or None.
-        malformed: The step to the first page that has not the form of the specification, and what
-            is wrong with it; None if there is no such page.
+        seen: The fault of the pages, or None.
+        malformed: The step to the first page without the form of the specification, and its fault;
+            None if there is no such page.
     """
 
     items: list[JSONObject]
@@ -144,7 +144,7 @@ async def find_in_beginning(
 async def read_list(subject: FuzzedServer, which: ListMethod, *, stateless: bool) -> Pages:
     """Read all pages of a list.
 
-    Each page behind the first is read twice: the same cursor leads to the same page.
+    Each page after the first is read twice: the same cursor leads to the same page.
     """
     items: list[JSONObject] = []
     malformed: tuple[Step, str] | None = None
@@ -231,7 +231,7 @@ def _component(which: ListMethod, item: JSONObject) -> Listed:
 
 
 def _completions(component: Listed) -> list[Listed]:
-    """List what can be completed of a prompt or of a template."""
+    """Return what can be completed in a prompt or a template."""
     if component.kind == "prompt":
         ref: JSONObject = {"type": "ref/prompt", "name": component.name}
     elif component.kind == "template":
@@ -295,7 +295,7 @@ async def _eras(
 ) -> str | None:
     if component.kind == "list":
         return await _lists_of_eras(subject, case)
-    # Twice in each era: a result that differs from call to call tells nothing.
+    # Twice in each era: results that differ between calls cannot be compared.
     seen: list[Replies] = []
     for stateless, again in ((False, False), (False, True), (True, False), (True, True)):
         other = attrs.evolve(case, stateless=stateless)
@@ -323,16 +323,16 @@ async def _lists_of_eras(subject: FuzzedServer, case: Case) -> str | None:
 
 
 def essence(outcome: Replies) -> Any:
-    """Reduce an answer to the part that eras must agree on."""
+    """Reduce an answer to the part on which eras must agree."""
     result = outcome.result
     if result is None or outcome.refused:
-        # Codes of errors differ between revisions by design.
+        # Error codes differ between revisions by design.
         return "refused" if outcome.exchange.replied else "silence"
     return _common_text(result)
 
 
 def is_same(first: Replies, second: Replies) -> bool:
-    """Tell whether the answers of two eras agree; silence agrees with everything."""
+    """Tell whether the answers of two eras agree. Silence agrees with everything."""
     parts = [essence(first), essence(second)]
     if "silence" in parts or parts[0] == parts[1]:
         return True
@@ -340,7 +340,7 @@ def is_same(first: Replies, second: Replies) -> bool:
     values = [each.pop("structuredContent", None) for each in results]
     if "refused" in parts or all(isinstance(each, dict) for each in values):
         return False
-    # Only 2026-07-28 allows a list, a text or a number there; a server may wrap it for the others.
+    # Only 2026-07-28 allows a list, a text or a number; a server may wrap it for others.
     return _common_text(results[0]) == _common_text(results[1])
 
 
@@ -430,7 +430,7 @@ PROBES: Final[dict[str, Probe]] = {
 }
 
 
-#: Checks for which a step must be given time, for what comes after its answer.
+#: Checks that need time for messages after the answer to a step.
 _SETTLING: Final = frozenset({"one-answer", "silence", "message", "progress", "log"})
 
 
@@ -443,7 +443,7 @@ async def find(
     *,
     anew: bool = True,
 ) -> str | None:
-    """Take the steps of a case, and judge the last one.
+    """Run the steps of a case, and check the last one.
 
     Args:
         subject: The server.
@@ -451,10 +451,10 @@ async def find(
         component: The component that the last step uses.
         case: The case.
         patience: Seconds for one answer.
-        anew: True for a connection on which nothing was called yet.
+        anew: True for a connection on which nothing was called.
 
     Returns:
-        What is wrong, or None.
+        The fault, or None.
     """
     if component.kind == "revision":
         check = "revisions"

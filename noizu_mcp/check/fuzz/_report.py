@@ -1,4 +1,4 @@
-"""The report of a run: facts and findings, for people, for programs, and as tests."""
+"""The report of a run: facts and findings, as text, as JSON, and as tests."""
 
 import json
 import pprint
@@ -15,25 +15,25 @@ from ._case import Finding
 from ._checks import CHECKS
 from ._subject import FuzzTarget
 
-#: Characters of what came back that a line shows.
+#: Maximum characters of a received value in a line.
 MAX_SHOWN = 300
 
 
 @attrs.define
 class Report:
-    """The findings of a run, and what it did.
+    """The findings and facts of a run.
 
     Attributes:
-        target: The server, as the caller named it.
+        target: The server, as given by the caller.
         seed: The seed.
-        facts: What is known about the server and the run, by words for it.
-        findings: The findings, in the order in which they were found.
+        facts: The known facts about the server and the run, by name.
+        findings: The findings, in order.
         skipped: The tools that were not called, since they may destroy something.
-        unannotated: The tools that were called without annotations that tell whether they do.
-        unusable: The components whose schema nothing can be drawn from.
-        slow: The names of the components that were called less often, since they take long.
-        unreached: The names of the components that the time was too short for.
-        is_complete: False if the time was over before all examples were tried.
+        unannotated: The tools that were called without annotations about destruction.
+        unusable: The components for whose schema no values can be drawn.
+        slow: The names of the components that were called less often, because they are slow.
+        unreached: The names of the components for which there was no time.
+        is_complete: False if the time ended before all examples were tried.
     """
 
     target: FuzzTarget
@@ -70,7 +70,7 @@ class Report:
         return sorted(self.findings, key=lambda each: (order.index(each.check), each.name))
 
     def lines(self) -> Iterator[str]:
-        """Write the report for people, with a test for each finding."""
+        """Yield the lines of the report for people, with a test for each finding."""
         width = max(map(len, self.facts), default=0)
         for name, fact in self.facts.items():
             yield f"{name:{width}}  {fact}"
@@ -99,7 +99,7 @@ class Report:
         yield many if self.is_complete else f"{many}; the time was over before the examples were"
 
     def test_of(self, finding: Finding) -> str:
-        """Write a finding as a test that fails until it is mended."""
+        """Write a finding as a test that fails until it is fixed."""
         return test_of(finding, self.target)
 
 
@@ -147,13 +147,13 @@ def test_of(finding: Finding, target: FuzzTarget) -> str:
 
 
 def load(path: str | Path) -> list[Finding]:
-    """Read kept findings.
+    """Read stored findings.
 
     Args:
-        path: A file of JSON lines; none is an empty one.
+        path: A file of JSON lines; a missing file counts as empty.
 
     Raises:
-        ValueError: A line is no finding.
+        ValueError: A line is not a finding.
     """
     file = Path(path)
     if not file.exists():
@@ -163,14 +163,14 @@ def load(path: str | Path) -> list[Finding]:
 
 
 def keep(path: str | Path, findings: Iterable[Finding]) -> None:
-    """Add findings to a file; one of the same component and check is replaced.
+    """Add findings to a file; equal ones are replaced.
 
     Args:
         path: A file of JSON lines, made if it does not exist.
         findings: The findings.
 
     Raises:
-        ValueError: A line of the file is no finding.
+        ValueError: A line of the file is not a finding.
         OSError: It cannot be written, or is a link to another file.
     """
     kept = {_key(each): each for each in (*load(path), *findings)}

@@ -1,4 +1,4 @@
-"""The check of the older revisions: each one that a server agrees to is served by its own rules."""
+"""The check of older revisions: a server must follow the rules of each one that it accepts."""
 
 from typing import Final
 
@@ -8,14 +8,14 @@ from ._checks import judge
 from ._forms import fault_in_result
 from ._subject import FuzzedServer
 
-#: The revisions behind the latest one with a handshake.
+#: The revisions before the latest one with a handshake.
 OLDER: Final = HANDSHAKE_VERSIONS[1:]
 
 
 async def find_in_revision(
     subject: FuzzedServer, component: Listed, case: Case, patience: float | None
 ) -> str | None:
-    """Begin a session of an older revision, and take the steps of a case in it.
+    """Begin a session of an older revision, and run the steps of a case in it.
 
     Args:
         subject: The server.
@@ -24,7 +24,7 @@ async def find_in_revision(
         patience: Seconds for one answer.
 
     Returns:
-        What is wrong, or None; also for a server that offers another revision instead.
+        The fault, or None; None also if the server offers another revision instead.
     """
     await subject.renew(stateless=False)
     subject.version = component.name

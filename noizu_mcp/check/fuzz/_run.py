@@ -1,10 +1,11 @@
-"""One run: the stages of `fuzz`, in their order.
+"""One run: the stages of `fuzz`, in order.
 
 Theory of operation. A run has stages: the lists, hostile messages, and then rounds until the time
 is over or all examples were tried. A round calls each component with new values, twice as many as
-the round before, so that each component gets its share of a short run; then it cancels slow calls
-and plays sequences of calls. Answers are judged at once. A suspicion is confirmed and made small
-before the run goes on (`_minimise`), and each component has few findings for one check.
+the previous round, so that each component gets its share of a short run; then it cancels slow calls
+and plays sequences of calls. Answers are checked at once. A suspicion is confirmed and minimised
+before the run continues (`_minimise`), and the findings of one check for each component are
+limited.
 """
 
 import random
@@ -42,29 +43,29 @@ from ._values import Drawer, Sent, has_half_pair
 
 #: Valid values for each component in the first round.
 FIRST: Final = 4
-#: Seconds for the first answer in the second era, besides those that the server took to start.
+#: Seconds for the first answer in the second era, in addition to the start time.
 PROBE_TIMEOUT: Final = 5.0
-#: Seconds from which on a call is slow enough to be cancelled, and when it is.
+#: Minimum seconds of a call that is cancelled, and when it is cancelled.
 SLOW: Final = 0.25
 CANCEL_AFTER: Final = 0.05
-#: Steps of a connection that are remembered: one of them may be the cause of a later fault.
+#: Steps of a connection that are stored: one of them may cause a later fault.
 REMEMBERED: Final = 500
-#: Sequences in each round, and their longest.
+#: Sequences in each round, and their maximum length.
 SEQUENCES: Final = 20
 LONGEST: Final = 5
-#: The share of the time that is left which one finding may take; and how many new connections it
-#: may take in any case.
+#: The share of the remaining time that one finding may take, and the number of new connections that
+#: it may always use.
 SHARE: Final = 0.4
 STARTS: Final = 12
-#: Least seconds for the answers of one component.
+#: Minimum seconds for the answers of one component.
 MIN_SHARE: Final = 1.0
-#: Suspicions of one check for one component that come to nothing.
+#: Maximum suspicions of one check for one component that are not confirmed.
 MAX_MISSES: Final = 3
-#: Findings of one check for one component.
+#: Maximum findings of one check for one component.
 MAX_SAME: Final = 3
 #: Calls in each older revision.
 MAX_OLDER: Final = 20
-#: Calls that are tried to find the one that changed a list.
+#: Maximum calls that are tried to find the one that changed a list.
 MAX_BLAMED: Final = 12
 
 #: The name of a check, the kind of a component and its name.
@@ -79,7 +80,7 @@ class FuzzRun:
         report: Gets the findings.
         budget: Seconds for the run.
         examples: Valid values for each component.
-        on_progress: Called with the share of the time that is over, and the name of the work.
+        on_progress: Called with the share of the elapsed time, and the name of the work.
     """
 
     def __init__(
@@ -100,27 +101,27 @@ class FuzzRun:
         # The revision with a handshake, and the result of `initialize`.
         self._beginning: tuple[str, JSONObject] = "", {}
         self._uses: dict[tuple[CaseKind, str], Use] = {}
-        # Keywords of findings, of which only those of `accepts-invalid` have some.
+        # The keywords of findings; only findings of `accepts-invalid` have keywords.
         self._known: dict[FindingKey, set[str | None]] = {}
         self._misses: dict[FindingKey, int] = {}
         self._history: dict[bool, deque[Used]] = {
             era: deque(maxlen=REMEMBERED) for era in (False, True)
         }
         self._values = Drawer(report.seed)
-        # The names in the lists when they were last read, and the connection.
+        # The names in the lists when they were last read, and the number of the connection.
         self._names: tuple[int, dict[tuple[str, str], Any]] | None = None
-        # The methods of the notifications that came since.
+        # The methods of the notifications since then.
         self._noticed: set[str] = set()
         self._pool = SeenValues()
-        # True once half a surrogate pair had no answer with an id: no call of a tool can have one.
+        # True if half a surrogate pair was not answered with an id: then tool calls are not either.
         self._is_deaf_to_halves = False
         self._chance = random.Random(report.seed)  # noqa: S311 - repeatable, and no secret
 
     async def start(self) -> None:
-        """Connect in both eras; the time of the run begins afterwards.
+        """Connect in both eras. The time of the run begins afterwards.
 
         Raises:
-            TransportError: The server answers in neither era.
+            TransportError: The server supports neither era.
         """
         began = trio.current_time()
         first = await self._subject.connect(stateless=False)
@@ -140,7 +141,7 @@ class FuzzRun:
         self._began = trio.current_time()
 
     def sum_up(self) -> None:
-        """Note what the run did."""
+        """Record what the run did."""
         counts: dict[CaseKind, int] = {}
         for kind, _ in self._uses:
             counts[kind] = counts.get(kind, 0) + 1
@@ -153,7 +154,7 @@ class FuzzRun:
         facts["run"] = f"{self._subject.calls} requests in {took:.1f} s, seed {self._report.seed}"
 
     async def work(self, *, destructive: bool) -> None:
-        """Take all stages."""
+        """Run all stages."""
         for era in self._eras:
             found, kinds = await discover(self._subject, stateless=era)
             for each in found:
@@ -169,7 +170,7 @@ class FuzzRun:
         drawn, count = 0, FIRST
         while drawn < self._examples:
             count = min(count, self._examples - drawn)
-            # Completions first: they are known values of arguments.
+            # Completions first: they are known values for arguments.
             for use in sorted(
                 self._uses.values(), key=lambda use: use.component.kind != "completion"
             ):
@@ -211,7 +212,7 @@ class FuzzRun:
                 seen = await find(self._subject, check, component, case)
                 if seen is not None:
                     self._add(Finding(check, "list", which.method, case, seen))
-                    break  # pages that differ from call to call are in another order, too
+                    break  # pages that differ between calls are also in another order
 
     async def _attack(self, era: bool) -> None:
         connection = await self._subject.connect(stateless=era)
@@ -229,7 +230,7 @@ class FuzzRun:
             answer = outcome.exchange.answer or {}
             if hostile.reaction == "rejection" and answer.get("id") is None:
                 self._is_deaf_to_halves = True
-            # Again on a new connection: the message before may be to blame.
+            # Again on a new connection: the previous message may be the cause.
             for name in [hostile.name, *before] if seen is not None else []:
                 await self._subject.renew(stateless=era)
                 case = Case(era, (Step(name),))
@@ -241,7 +242,7 @@ class FuzzRun:
             before = [hostile.name]
 
     def _add(self, finding: Finding) -> None:
-        """Add a finding; one of the other era is the same."""
+        """Add a finding, unless the other era has the same."""
         key = (finding.check, finding.kind, finding.name)
         if key not in self._known:
             self._known[key] = {None}
@@ -261,7 +262,7 @@ class FuzzRun:
                 self._report.unannotated.append(component.name)
 
     async def _call(self, use: Use, count: int) -> None:
-        """Call a component with the values of a round that it did not have yet."""
+        """Call a component with new values of a round."""
         component = use.component
         self._tell(f"{component.kind} {component.name}")
         values = list(self._draw(component, count, use.turns))
@@ -300,14 +301,14 @@ class FuzzRun:
             yield Sent(component.name)
         elif component.kind == "template":
             for each in self._values.draw(component, count, turn, fill):
-                # The template may be malformed; half a surrogate pair has no place in a URI.
+                # The template may be malformed; half a surrogate pair is not possible in a URI.
                 with suppress(ValueError, TypeError):
                     yield Sent(UriTemplate(component.name).expand(each.value))
         else:
             yield from self._values.draw(component, count, turn, fill)
 
     async def _take(self, use: Use, step: Step, era: bool, keyword: str | None = None) -> Replies:
-        """Take a step, judge the answer, and look into every suspicion."""
+        """Run a step, check the answer, and investigate every suspicion."""
         component = use.listed[era]
         history = self._history[era]
         history.append((component, step))
@@ -328,7 +329,7 @@ class FuzzRun:
     async def _suspect(self, use: Use, suspicion: Suspicion) -> None:
         key = (suspicion.check, use.component.kind, use.component.name)
         keywords = self._known.setdefault(key, set())
-        # Only acceptance has causes of several kinds in one tool, one for each keyword.
+        # Only wrong acceptance has different causes in one tool, one for each keyword.
         keyword = suspicion.keyword if suspicion.check == "accepts-invalid" else None
         if keyword in keywords or len(keywords) >= MAX_SAME:
             return
@@ -346,12 +347,12 @@ class FuzzRun:
             await minimise(self._subject, suspicion, tell)
         is_steady = bool(findings[place:]) and findings[-1].steady
         if any(each.is_same(findings[-1]) for each in findings[:place]):
-            # A second answer came so late that the call of another component was suspected.
+            # The message came so late that another component was suspected.
             del findings[place:]
         if suspicion.check == "silence" and is_steady:
             use.silent = True
         if not is_steady:
-            # Another call may show it better.
+            # Another call may reproduce it better.
             self._misses[key] = self._misses.get(key, 0) + 1
             if self._misses[key] < MAX_MISSES:
                 keywords.discard(keyword)
@@ -363,27 +364,27 @@ class FuzzRun:
             history.clear()
 
     async def _compare(self, use: Use, outcome: Replies, era: bool) -> None:
-        """Take the step of an outcome in the other era, and compare the results."""
+        """Repeat the step of an outcome in the other era, and compare the results."""
         if len(use.listed) < 2 or use.is_hopeless or use.varies:
             return
         other = await self._take(use, outcome.step, not era)
         if not is_same(outcome, other):
             again = await self._take(use, outcome.step, era)
             if essence(again) != essence(outcome):
-                # The time, say, or a count of calls: every comparison would cost new connections.
+                # For example a time or a counter: every comparison would need new connections.
                 use.varies = True
                 return
             steps = [(use.listed[era], outcome.step)]
             await self._suspect(use, Suspicion("eras", era, steps, "different results"))
 
     async def _check_notice(self, use: Use, steps: Iterable[Step]) -> None:
-        """Look for a list that changed by calls of a component, and find the call that did it.
+        """Check whether calls of a component changed a list, and find the call that did.
 
         Args:
             use: The component.
-            steps: The calls that succeeded since the last look.
+            steps: The calls that succeeded since the last check.
         """
-        # The notifications of 2026-07-28, and of HTTP, come on another stream.
+        # The notifications of 2026-07-28, and of HTTP, arrive on another stream.
         if False not in use.listed or not self._subject.is_stream:
             return
         names = await names_of(self._subject)
@@ -422,7 +423,7 @@ class FuzzRun:
                     break
 
     async def _check_revisions(self) -> None:
-        """Take a step of each component without a finding in each older revision."""
+        """Run a step of each component without a finding in each older revision."""
         faulty = {(each.kind, each.name) for each in self._report.findings}
         steps = [
             use.right

@@ -1,10 +1,10 @@
-"""Smaller JSON values: the search for the least value that still shows a fault.
+"""Smaller JSON values: searches for the smallest value that still shows a fault.
 
 Theory of operation. A value has a size: the length of its JSON in ASCII, then its numbers, then its
 letters, of which `a` is the least.
 `simpler` proposes values of a smaller size, the boldest first: nothing, one half, one part less,
-simpler parts. The first proposal that still shows the fault takes the place of the value, and the
-search begins again from it. Sizes only fall, so the search ends.
+simpler parts. The first proposal that still shows the fault replaces the value, and the search
+begins again from it. Sizes only decrease, so the search ends.
 """
 
 import json
@@ -13,18 +13,18 @@ from typing import Final
 
 from ..._value import JSON
 
-#: Characters of a text that are tried one by one.
+#: Maximum characters of a text that are tried one by one.
 MAX_SINGLE: Final = 24
 #: Numbers that are tried before those between zero and a large number.
 ROUND: Final = (10, 100, 1000, 10**6, 2**31, 2**53, 2**63)
-#: Steps back towards a number.
+#: Steps back towards the number.
 MAX_HALVES: Final = 64
 
 
 def size_of(value: JSON) -> tuple[int, int, int, str]:
-    """Return the size of a value; tuples compare as sizes do."""
+    """Return the size of a value; sizes are compared as tuples."""
     text = json.dumps(value)
-    # By numbers before letters: 60 is larger than 59, though its digits are not.
+    # Numbers before letters: 60 is larger than 59, although its digits are not.
     return len(text), _magnitude(value), sum(ord(letter) for letter in text if letter != "a"), text
 
 
@@ -42,12 +42,12 @@ async def shrink(
     """Find a small value that still shows a fault.
 
     Args:
-        value: A value that shows it.
-        holds: Tells whether another value shows it.
-        attempts: Calls of `holds`, at most.
+        value: A value that shows the fault.
+        holds: Tells whether another value shows the fault.
+        attempts: Maximum calls of `holds`.
 
     Returns:
-        The smallest value that was found; `value` itself if there is none.
+        The smallest value that was found, possibly `value` itself.
     """
     tried: set[str] = {json.dumps(value)}
     while True:
@@ -97,7 +97,7 @@ def _simpler_list(value: list[JSON]) -> Iterator[JSON]:
 
 
 def _fewer(items: list[JSON]) -> Iterator[list[JSON]]:
-    """Leave out all, one half, the other half, and each."""
+    """Yield nothing, one half, the other half, and all but each one."""
     if not items:
         return
     yield []
@@ -113,7 +113,7 @@ def _simpler_text(text: str) -> Iterator[JSON]:
     if not text:
         return
     yield ""
-    # Where only the length matters, few other texts are left to try.
+    # If only the length matters, few other texts are left to try.
     yield "a" * len(text)
     distinct = list(dict.fromkeys(text))
     yield from distinct[:MAX_SINGLE]
@@ -123,7 +123,7 @@ def _simpler_text(text: str) -> Iterator[JSON]:
     for index in range(min(len(text), MAX_SINGLE)):
         yield text[:index] + text[index + 1 :]
     for index in range(min(len(text), MAX_SINGLE)):
-        # An exotic letter that does not matter becomes a plain one.
+        # An unusual letter that does not matter becomes a plain one.
         yield f"{text[:index]}a{text[index + 1 :]}"
 
 
@@ -138,7 +138,7 @@ def _simpler_number(value: float) -> Iterator[JSON]:
     yield whole
     yield from (sign * each for each in ROUND if each < abs(whole))
     gap = abs(whole)
-    # Towards zero, and then back towards the value in steps that halve: so a bound is found.
+    # Towards zero, and then back towards the value in halving steps, which finds bounds.
     for _ in range(MAX_HALVES):
         gap //= 2
         if not gap:

@@ -1,12 +1,12 @@
 """The server under test: a connection in each era, opened again after each death.
 
-Theory of operation. Each era has a connection of its own, and a command a process of its own for
-each: state of one era does not reach the other. A connection is opened when it is first used, and
-again by `renew`: after the server died, when it answers nothing any more, and for a case that must
-begin anew. A server at a URL keeps its state; only the session is new.
+Theory of operation. Each era has its own connection, and a command also has one process for each:
+state of one era does not affect the other. A connection is opened on first use, and again by
+`renew`: after the server died, when it no longer answers, and for a case that must start from
+scratch. A server at a URL keeps its state; only the session is new.
 
-After a step whose answer is late or missing the server is asked for something light. It tells a
-server that is dead from a tool that hangs, and lets a second answer arrive.
+After a step whose answer is late or missing the server gets a light request. It distinguishes a
+dead server from a tool that hangs, and gives a second answer time to arrive.
 """
 
 import statistics
@@ -37,11 +37,11 @@ from ._checks import SECRET, SECRET_NAME
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
 START_TIMEOUT: Final = 60.0
-#: Seconds for the answer of a server whose last answer is missing.
+#: Seconds for an answer after the last one is missing.
 ALIVE_TIMEOUT: Final = 2.0
-#: Seconds that a server gets to exit before it is started again.
+#: Seconds for a server to exit before it is started again.
 EXIT_TIMEOUT: Final = 0.5
-#: Least seconds for an answer while a case is made smaller; and the factor over the usual time.
+#: Minimum seconds for an answer while a case is minimised, and the factor on the usual time.
 LEAST_PATIENCE: Final = 0.5
 PATIENCE_FACTOR: Final = 20
 #: Seconds to wait for a second answer.
@@ -65,14 +65,14 @@ class _FaultNotes:
         self.found: list[tuple[str, str]] = []
 
     def check(self, rule: str, holds: object, sent: str, seen: str) -> bool:
-        """Keep a rule that does not hold; see `Notes`."""
+        """Store a rule that does not hold; see `Notes`."""
         del sent
         if not holds:
             self.found.append((rule, seen))
         return bool(holds)
 
     def take(self) -> tuple[tuple[str, str], ...]:
-        """Return what was found since the last time."""
+        """Return the faults found since the last call."""
         found, self.found = self.found, []
         return tuple(found)
 
@@ -85,15 +85,15 @@ class _Open:
         self.faults = faults
         self.talk = talk
         self.capabilities: JSONObject = {}
-        # The result of `initialize`; empty on 2026-07-28, which has none.
+        # The result of `initialize`; empty on 2026-07-28.
         self.beginning: JSONObject = {}
-        # Progress tokens of requests without an answer, which may still be at work.
+        # Progress tokens of unanswered requests, which may still be running.
         self.unanswered: set[Any] = set()
         self.info: JSONObject = {}
         self.used = False
 
     def take_notifications(self) -> tuple[JSONObject, ...]:
-        """Return the notifications since the last time, also those after the answer before.
+        """Return the notifications since the last call, including late ones.
 
         Progress of a request without an answer is left out.
         """
@@ -118,10 +118,10 @@ class FuzzedServer:
     Attributes:
         calls: The number of requests that were sent.
         timeout: See Args.
-        restarts: The number of connections that were opened again.
-        failure: Why the server did not speak an era, the last time.
+        restarts: The number of connections that were reopened.
+        failure: The last reason why the server did not support an era.
         start: Seconds that the last connection took.
-        version: The revision that connections with a handshake ask for; None for the latest one.
+        version: The revision that connections with a handshake request; None for the latest one.
     """
 
     def __init__(self, target: Reached, timeout: float, nursery: trio.Nursery) -> None:
@@ -146,21 +146,21 @@ class FuzzedServer:
 
     @property
     def is_stream(self) -> bool:
-        """True if all messages of an era come on one stream, and it can be opened anew."""
+        """True if all messages of an era use one stream, which can be reopened."""
         return not isinstance(self._target, Http)
 
     @property
     def quick(self) -> float:
-        """Seconds for an answer where a fault is known, and many cases are to be tried."""
+        """Seconds for an answer when a fault is known, and many cases are to be tried."""
         usual = statistics.median(self._times) if self._times else 0.0
         return min(self.timeout, max(LEAST_PATIENCE, PATIENCE_FACTOR * usual))
 
     def mirror(self, tool: str, paths: Any) -> None:
-        """Learn which arguments of a tool HTTP headers mirror."""
+        """Store which arguments of a tool are mirrored in HTTP headers."""
         self._mirrored[tool] = paths
 
     async def connect(self, *, stateless: bool, patience: float | None = None) -> _Open | None:
-        """Return the connection of an era; None if the server does not speak it.
+        """Return the connection of an era; None if the server does not support it.
 
         Raises:
             TransportError: The command cannot be started.
@@ -188,7 +188,7 @@ class FuzzedServer:
             if not begun:
                 await _close(found, hard=True)
         if not begun:
-            # An era that was spoken once is tried again: the server may take long to start.
+            # An era that was supported before is tried again: the server may start slowly.
             if stateless not in self._spoken:
                 self._missing.add(stateless)
             return None
@@ -217,7 +217,7 @@ class FuzzedServer:
             await _close(self._open.pop(stateless), hard=False)
 
     async def renew(self, *, stateless: bool, hard: bool = False) -> None:
-        """Begin an era anew.
+        """Reopen the connection of an era.
 
         Args:
             stateless: The era.
@@ -229,12 +229,12 @@ class FuzzedServer:
             await _close(old, hard=hard)
 
     def is_fresh(self, *, stateless: bool) -> bool:
-        """Tell whether nothing was called yet on the connection of an era."""
+        """Tell whether nothing was called on the connection of an era."""
         found = self._open.get(stateless)
         return found is None or not found.used
 
     async def fresh(self, *, stateless: bool) -> _Open | None:
-        """Return a connection on which nothing was called yet."""
+        """Return a connection on which nothing was called."""
         found = await self.connect(stateless=stateless)
         if found is not None and found.used:
             await self.renew(stateless=stateless)
@@ -249,16 +249,16 @@ class FuzzedServer:
         anew: bool = True,
         settle: bool = True,
     ) -> list[Replies]:
-        """Take the steps of a case.
+        """Run the steps of a case.
 
         Args:
             case: The case.
-            patience: Seconds for each answer; those of the subject by default.
-            anew: True for a connection on which nothing was called yet.
+            patience: Seconds for each answer; `timeout` by default.
+            anew: True for a connection on which nothing was called.
             settle: See `ask`.
 
         Returns:
-            The outcome of each step, up to the death of the server; nothing if it does not speak
+            The outcome of each step, until the server died; an empty list if it does not support
             the era.
         """
         era = case.stateless
@@ -279,16 +279,16 @@ class FuzzedServer:
         patience: float | None = None,
         settle: bool = False,
     ) -> Replies:
-        """Take one step.
+        """Run one step.
 
         Args:
             step: The step.
             stateless: The era.
-            patience: Seconds for the answer; those of the subject by default.
-            settle: True to wait for what may come after the answer.
+            patience: Seconds for the answer; `timeout` by default.
+            settle: True to wait for messages after the answer.
 
         Returns:
-            The outcome. After the death of the server the next step has a new connection.
+            The outcome. After the server died, the next step gets a new connection.
         """
         found = await self.connect(stateless=stateless)
         if found is None:
@@ -310,7 +310,7 @@ class FuzzedServer:
             found.faults.take(),
             found.take_notifications(),
             token,
-            # 2026-07-28 allows them where the request asks for them.
+            # 2026-07-28 allows them if the request asks for them.
             can_log=not found.talk.stateless and "logging" in found.capabilities,
             responsive=responsive,
             version=found.talk.version,
@@ -322,7 +322,7 @@ class FuzzedServer:
         return outcome
 
     async def _send(self, found: _Open, step: Step, id_: str, patience: float) -> Exchange:
-        """Send a request; its id is its progress token, and a cancellation names it."""
+        """Send a request. Its id is also its progress token, and is used for cancellation."""
         talk = found.talk
         message: JSONObject = {"jsonrpc": "2.0", "id": id_, "method": step.method}
         params = dict(step.params)
@@ -345,14 +345,14 @@ class FuzzedServer:
 
     async def _cancel(self, talk: Conversation, id_: str, after: float = 0.0) -> None:
         await trio.sleep(after)
-        # A request of 2026-07-28 over HTTP is cancelled by closing its stream, which is done.
+        # A request of 2026-07-28 over HTTP is cancelled by closing its stream, which was done.
         if self.is_stream or not talk.stateless:
             await talk.tell("notifications/cancelled", {"requestId": id_})
 
     async def _settle(
         self, found: _Open, *, pause: float = SETTLE, patience: float = ALIVE_TIMEOUT
     ) -> bool:
-        """Ask for something light, and wait for a moment; True if it is answered."""
+        """Send a light request, and wait for a moment; True if it is answered."""
         if isinstance(found.link, StreamLink) and found.link.ended:
             return False
         answer = await found.talk.ask(_light(found.talk), patience=patience)
@@ -362,13 +362,13 @@ class FuzzedServer:
     async def post(
         self, message: JSONObject | bytes, *, stateless: bool, patience: float
     ) -> Replies:
-        """Send a message as it is, and see whether the server lives on.
+        """Send a message unchanged, and check whether the server is still alive.
 
         Args:
-            message: The message, or bytes that are none.
+            message: The message, or bytes that are not a message.
             stateless: The era.
-            patience: Seconds to wait for the answer; it may also come before the one to the next
-                request.
+            patience: Seconds to wait for the answer, which may also arrive before the answer to the
+                next request.
         """
         step = Step(str(message)[:MAX_SHOWN])
         found = await self.connect(stateless=stateless)
@@ -415,7 +415,7 @@ async def _close(found: _Open, *, hard: bool) -> None:
 
 
 async def _initialize(found: _Open, patience: float) -> Exchange | None:
-    """Begin the revisions with a handshake; the answer, if the server does not speak them."""
+    """Begin a handshake; return the answer if the server does not support it."""
     talk = found.talk
     answer = await talk.ask("initialize", talk.greeting(), patience=patience)
     result = answer.result
@@ -432,7 +432,7 @@ async def _initialize(found: _Open, patience: float) -> Exchange | None:
 
 
 async def _discover(found: _Open, patience: float) -> Exchange | None:
-    """Begin 2026-07-28; the answer, if the server does not speak it."""
+    """Begin 2026-07-28; return the answer if the server does not support it."""
     talk = found.talk
     answer = await talk.ask("server/discover", patience=patience)
     result = answer.result

@@ -1,6 +1,6 @@
-"""Arguments for calls: valid ones, ones at the edge, and ones that break the schema.
+"""Arguments for calls: valid ones, edge cases, and ones that break the schema.
 
-All are drawn from a seed, so that the same seed makes the same calls.
+All are drawn from a seed, and the same seed makes the same calls.
 """
 
 import zlib
@@ -17,7 +17,7 @@ from ..._value import JSON, JSONObject
 from ...testing import Unsatisfiable, from_schema, violating
 from ._case import Listed
 
-#: Texts that programs stumble over; each goes where the schema allows it.
+#: Texts that often cause faults; each is used where the schema allows it.
 SPECIAL_TEXTS: Final = (
     "",
     " ",
@@ -42,7 +42,7 @@ SPECIAL_TEXTS: Final = (
 )
 
 
-#: The keywords of limits, and the step beyond them.
+#: The keywords of limits, and the step beyond each limit.
 _LIMITS: Final = (
     ("maximum", 1),
     ("minimum", -1),
@@ -51,7 +51,7 @@ _LIMITS: Final = (
     ("maxItems", 1),
     ("minItems", -1),
 )
-#: Letters and items of a value at a limit.
+#: Maximum letters or items of a value at a limit.
 MAX_SIZE: Final = 10_000
 
 
@@ -68,7 +68,7 @@ class Sent(NamedTuple):
 
 
 def seed_for(seed: int, *parts: object) -> int:
-    """Make the seed of one component; that of another does not depend on it."""
+    """Make the seed of one component, independent of other components."""
     return zlib.crc32(repr((seed, *parts)).encode("utf-8", "backslashreplace"))
 
 
@@ -109,7 +109,7 @@ class Drawer:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        # The strategies of a schema are planned once.
+        # The strategies of a schema are made once.
         self._strategies: dict[Listed, list[SearchStrategy[Any]]] = {}
 
     def draw(
@@ -123,12 +123,12 @@ class Drawer:
 
         Args:
             component: The component.
-            count: The number of valid ones; there are about as many wrong ones.
-            turn: The number of draws before; the first one has the special texts.
-            fill: Puts values that the server knows into a value; special texts go beside them.
+            count: The number of valid values; there are about as many wrong ones.
+            turn: The number of earlier draws; the first one has the special texts.
+            fill: Puts known values into a value; special texts are added separately.
 
         Returns:
-            The values, each once; none of a schema that cannot be used.
+            The values, without duplicates; empty for a schema that cannot be used.
         """
         if component.violations({}) is None:
             return []
@@ -148,8 +148,8 @@ class Drawer:
                 broken = component.violations(each)
                 found.append(Sent(each, broken[0].keyword if broken else None))
         for each in wrong:
-            # Arguments are an object in every revision, and those of a prompt are texts: another
-            # value is a malformed message.
+            # Arguments are an object in every revision, and arguments of a prompt are texts:
+            # anything else is a malformed message.
             is_proper = component.kind == "tool" or each.keyword == "required"
             if isinstance(each.value, dict) and is_proper:
                 found.append(Sent(each.value, each.keyword))
@@ -157,7 +157,7 @@ class Drawer:
 
 
 def _strategies_of(component: Listed) -> list[SearchStrategy[Any]]:
-    """Make the strategies of valid and of wrong values; either may have none."""
+    """Make the strategies of valid and of wrong values, if they exist."""
     found: list[SearchStrategy[Any]] = []
     for make in (partial(from_schema, formats=True), partial(violating, labelled=True)):
         try:
@@ -183,7 +183,7 @@ def _count_texts(value: JSON) -> int:
 
 
 def _at_limits(schema: JSONObject, base: JSONObject) -> Iterator[JSONObject]:
-    """Put values at the limits of each argument in its place, and those just beyond them."""
+    """Yield objects with one argument at or just beyond a limit."""
     for name, part in part_of(schema, "properties", dict).items():
         for keyword, beyond in _LIMITS:
             limit = part.get(keyword) if isinstance(part, dict) else None
@@ -197,7 +197,7 @@ def _at_limits(schema: JSONObject, base: JSONObject) -> Iterator[JSONObject]:
 
 
 def _of_size(keyword: str, size: int, known: JSON) -> Iterator[JSON]:
-    """Make a value of a size: a number, a text, or a list of the first item of a known one."""
+    """Make a value of a size: a number, a text, or a list of copies of a known first item."""
     if keyword in ("maximum", "minimum"):
         yield size
     elif 0 <= size <= MAX_SIZE:
@@ -208,7 +208,7 @@ def _of_size(keyword: str, size: int, known: JSON) -> Iterator[JSON]:
 
 
 def _with_text(value: JSON, text: str) -> Iterator[JSON]:
-    """Put a text in the place of each text in a value."""
+    """Put a text in place of each text in a value, one at a time."""
     if isinstance(value, str):
         yield text
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""`lint`: the tools of a server as models and the APIs of models read them."""
+"""`lint`: checks the tools of a server as models, and the APIs of models, see them."""
 
 from ..._util import publish as _publish
 from .._rules import Rule as Rule

@@ -29,7 +29,7 @@ def check_names(tool: ToolDefinition, apis: Sequence[ProviderName]) -> Iterator[
         for key in node.get("properties", ()):
             refusing = [api for api in apis if _refuses(api, key)]
             if refusing:
-                # Anthropic refuses the request; Gemini documents the rule only.
+                # Anthropic refuses the request; Gemini only documents the rule.
                 severity: Severity = "error" if "anthropic" in refusing else "warning"
                 text = f"{', '.join(refusing)} cannot take the name {key!r}"
                 place = pointer((*path, "properties", key))
@@ -42,7 +42,7 @@ def _refuses(api: ProviderName, key: str) -> bool:
 
 
 def check_count(number: int, apis: Sequence[ProviderName]) -> Iterator[Finding]:
-    """Check how many tools there are.
+    """Check the number of tools.
 
     Args:
         number: Tools of the server.
@@ -58,7 +58,7 @@ def check_count(number: int, apis: Sequence[ProviderName]) -> Iterator[Finding]:
 def check_schemas(
     tools: Sequence[ToolDefinition], apis: Sequence[ProviderName]
 ) -> Iterator[Finding]:
-    """Find what the APIs cannot take of input schemas.
+    """Find parts of input schemas that the APIs do not support.
 
     Args:
         tools: Tools with valid schemas and different names.
@@ -77,7 +77,7 @@ def check_schemas(
                 continue
             for loss in tools_for(api, [tool], strict=True).report:
                 found = modes.setdefault(loss, [])
-                # A loss of the API in every mode is told once.
+                # A loss in every mode of the API is reported once.
                 found += [] if api in found else [f"{api} strict"]
                 if loss.effect == "not strict":
                     able.remove(tool)
@@ -108,7 +108,7 @@ def _rule_of(loss: SchemaLoss) -> str:
 
 
 def _check_together(tools: Sequence[ToolDefinition], api: ProviderName) -> Iterator[Finding]:
-    """Find tools that can be strict alone, and not in one request with the others."""
+    """Find tools that can be strict alone, but not in one request with the others."""
     report = tools_for(api, tools, strict=True).report
     refused = [loss for loss in report if loss.effect == "not strict"]
     if refused:

@@ -1,8 +1,8 @@
-"""`lint`: run every check, and collect the findings.
+"""`lint`: runs every check, and collects the findings.
 
-The estimate of tokens: a model reads the name, the description and the input schema of a tool, as
+The estimate of tokens: a model reads the name, the description and the input schema of a tool as
 JSON. Four bytes of UTF-8 count as one token. Tokenizers differ, and most need between 3.5 and 4.5
-bytes of such text; the error is small beside the difference between two tools.
+bytes of such text; the error is small compared to differences between tools.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from ._tools import check_tool, check_tools, find_fault
 
 #: Bytes of JSON that count as one token.
 _BYTES_PER_TOKEN: Final = 4
-#: The APIs whose limits are checked by default: each set of limits once.
+#: The APIs whose limits are checked by default: one for each set of limits.
 APIS: Final[tuple[ProviderName, ...]] = ("anthropic", "openai", "gemini")
 
 
@@ -55,13 +55,13 @@ class LintReport(Value):
         return sum(self.tokens.values())
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """Give the findings of a severity, and the worse ones.
+        """Return the findings of a severity and worse.
 
         Args:
             severity: `error`, `warning` or `note`.
 
         Raises:
-            ValueError: It is another one.
+            ValueError: The severity is unknown.
         """
         if severity not in SEVERITIES:
             raise ValueError(f"unknown severity {severity!r}; there are: {', '.join(SEVERITIES)}")
@@ -86,26 +86,26 @@ def lint(
     ignore: Iterable[str] = (),
     **options: Any,
 ) -> LintReport:
-    """Check the tools of a server as models and their APIs read them. No tool is called.
+    """Check the tools of a server as models and their APIs see them. No tool is called.
 
-    It is for plain code. In an async test, give the tools that a client lists to `lint_tools`.
+    For plain code. In an async test, pass the tools that a client lists to `lint_tools`.
 
     Args:
         target: A server, a command, a URL or a file, as for `connect`.
         apis: The APIs whose limits are checked; names for `tools_for`.
         ignore: Names of rules that are not checked, keys of `RULES`.
-        options: Those of `connect`, such as `auth=` and `principal=`.
+        options: Options of `connect`, such as `auth=` and `principal=`.
 
     Raises:
         RuntimeError: It is called in a trio task.
-        ValueError: There is no such API or rule.
+        ValueError: An API or a rule is unknown.
         BaseException: See `connect`.
     """
     return lint_tools(use_server(target, fetch_tools, **options), apis=apis, ignore=ignore)
 
 
 async def fetch_tools(client: Client) -> Sequence[ToolDefinition]:
-    """List the tools of a server; none if it has no tools at all.
+    """List the tools of a server; empty if it does not support tools.
 
     Args:
         client: A client of the server.
@@ -127,7 +127,7 @@ def lint_tools(
     apis: Sequence[ProviderName] = APIS,
     ignore: Iterable[str] = (),
 ) -> LintReport:
-    """Check tools, as `client.list_tools()` lists them.
+    """Check tools, as listed by `client.list_tools()`.
 
     Args:
         tools: The tools.
@@ -135,7 +135,7 @@ def lint_tools(
         ignore: See `lint`.
 
     Raises:
-        ValueError: There is no such API or rule.
+        ValueError: An API or a rule is unknown.
     """
     ignored = set(ignore)
     for kind, names, known in (("rule", ignored, RULES), ("API", apis, PROVIDERS)):
@@ -144,7 +144,7 @@ def lint_tools(
     listed = list(tools)
     rules = list(RULES)
     found = [each for each in _check(listed, apis) if each.rule not in ignored]
-    # The order of places in a report is that of the list.
+    # Places in a report are in the order of the list.
     found.sort(key=lambda each: (_rank(each.severity), rules.index(each.rule)))
     tokens = {tool.name: estimate_tokens(tool) for tool in listed}
     return LintReport(tuple(found), tokens)

@@ -1,4 +1,4 @@
-"""The rules of `lint`: how bad it is to break one, and what to do about it."""
+"""The rules of `lint`: the severity of each, and how to fix it."""
 
 from typing import Final
 
@@ -8,11 +8,11 @@ from ..._util import final
 from ..._value import JSONObject, Value
 from .._rules import Rule, Severity
 
-#: Estimated tokens of one tool. A tool of that size is a page of text in every request.
+#: Maximum estimated tokens of one tool: about a page of text in every request.
 LARGE_TOOL: Final = 1_000
-#: Estimated tokens of all tools together.
+#: Maximum estimated tokens of all tools together.
 LARGE_LIST: Final = 10_000
-#: Tools of one server.
+#: Maximum tools of one server.
 MANY_TOOLS: Final = 50
 
 
@@ -131,8 +131,8 @@ class Finding(Value):
         rule: The name of the rule, a key of `RULES`.
         tool: The name of the tool; empty if it concerns the whole list.
         path: The place in its input schema, a JSON pointer; empty for the tool itself.
-        text: What is there.
-        severity: How bad it is; mostly that of the rule.
+        text: A description.
+        severity: Its severity; usually that of the rule.
     """
 
     rule: str
@@ -143,7 +143,7 @@ class Finding(Value):
 
     @property
     def fix(self) -> str:
-        """The advice: the change that mends it."""
+        """The advice: the change that fixes it."""
         return RULES[self.rule].remedy
 
     @property
@@ -174,7 +174,7 @@ def find(rule: str, tool: str, path: str, text: str, severity: Severity | None =
         rule: The name of the rule.
         tool: The name of the tool, or "".
         path: The place in its input schema.
-        text: What is there.
-        severity: That of the rule unless given.
+        text: A description.
+        severity: The severity; by default that of the rule.
     """
     return Finding(rule, tool, path, text, severity or RULES[rule].severity)

@@ -15,7 +15,7 @@ from ...types import ToolDefinition
 from .._rules import Severity
 from ._rules import Finding, find
 
-#: References and alternatives that are followed to a type or a description.
+#: References and alternatives that are followed to find a type or a description.
 _MAX_DEPTH: Final = 16
 #: Names that say nothing by themselves.
 _VAGUE: Final = frozenset(
@@ -80,14 +80,14 @@ def check_tool(tool: ToolDefinition) -> Iterator[Finding]:
     document = Document(tool.input_schema)
     parameters = _Parameters(document)
     for path, node in document.nodes:
-        # A name, or a list of names.
+        # One name, or a list of names.
         if "array" in node.get("type", ()) and "items" not in node:
             yield find("array-items", name, pointer(path), "a list without `items`")
         yield from _check_parameters(name, path, node, parameters)
 
 
 def find_fault(tool: ToolDefinition) -> str | None:
-    """Tell what is wrong with the input schema of a tool; None if it is valid."""
+    """Return the fault of the input schema of a tool; None if it is valid."""
     if tool.input_schema.get("type") != "object":
         return 'its "type" is not "object"'
     try:
@@ -101,7 +101,7 @@ def _check_parameters(
     tool: str, path: tuple[str | int, ...], node: JSONObject, parameters: "_Parameters"
 ) -> Iterator[Finding]:
     """Check the properties of one object of a schema."""
-    # Those of objects inside of arguments matter less: a model sees them in their context.
+    # Objects inside of arguments matter less: a model sees them in context.
     severity: Severity | None = "note" if path else None
     properties = part_of(node, "properties", dict)
     texts: dict[str, str | None] = {}
@@ -110,7 +110,7 @@ def _check_parameters(
         texts[name] = description = parameters.description_of(schema)
         if not _plain(description):
             text = f"{name} has no description"
-            # Its members tell what it is for.
+            # Descriptions of its members are enough.
             known: Severity | None = "note" if parameters.describes_members(schema) else severity
             yield find("parameter-description", tool, place, text, known)
         elif _repeats(description or "", name):
@@ -129,7 +129,7 @@ def _check_parameters(
 
 
 def _groups(items: Iterable[Any], key: Callable[[Any], str]) -> Iterator[list[Any]]:
-    """Find items with equal keys; an empty key equals none."""
+    """Group items with equal keys; items with an empty key are left out."""
     groups: dict[str, list[Any]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -147,21 +147,21 @@ def _words(text: str) -> list[str]:
 
 
 def _folded(name: str) -> str:
-    """Fold case, separators and plurals: `listUsers` and `list_user` are one name."""
+    """Fold case, separators and plurals: `listUsers` and `list_user` are the same."""
     return "".join(
         word[:-1] if len(word) > 3 and word[-1] == "s" else word for word in _words(name)
     )
 
 
 def _repeats(text: str, name: str) -> bool:
-    """Tell whether a description has no word that the name lacks."""
+    """Tell whether a description has no words beyond those of the name."""
     return set(_words(text)) <= {*_words(name), *_EMPTY_WORDS}
 
 
 class _Parameters:
     """Reads the parameters of one schema, through references and alternatives.
 
-    Each schema object is read once: a peer could write one that branches without end.
+    Each schema object is read once: a peer could send one that branches endlessly.
     """
 
     def __init__(self, document: Document) -> None:
@@ -171,7 +171,7 @@ class _Parameters:
         self._members: dict[int, bool] = {}
 
     def description_of(self, schema: Any, depth: int = _MAX_DEPTH) -> str | None:
-        """Find the description of a schema, or that of a part of it."""
+        """Return the description of a schema, or else of a part of it."""
         if not isinstance(schema, dict) or not depth:
             return None
         own = schema.get("description")
@@ -201,7 +201,7 @@ class _Parameters:
         return self._members[id(schema)]
 
     def _parts(self, schema: JSONObject) -> list[Any]:
-        """List the schemas that judge the same value beside a schema."""
+        """Return the schemas that apply to the same value together with a schema."""
         joined = (part_of(schema, keyword, list) for keyword in COMBINING)
         return [self._target(schema), *chain.from_iterable(joined)]
 
@@ -226,7 +226,7 @@ class _Parameters:
         return False
 
     def _target(self, schema: JSONObject) -> Any:
-        """Follow a reference; None if there is none, or one that is not followed."""
+        """Follow a reference; None if it is missing or not followed."""
         ref = schema.get("$ref")
         try:
             return self._document.find(ref, schema) if isinstance(ref, str) else None

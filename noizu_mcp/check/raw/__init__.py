@@ -1,4 +1,4 @@
-"""Raw connections to servers: every byte is looked at, and any message can be sent."""
+"""Raw connections to servers: every byte is examined, and any message can be sent."""
 
 from ..._util import publish as _publish
 from ._conversation import SESSION as SESSION

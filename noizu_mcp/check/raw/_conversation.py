@@ -25,7 +25,7 @@ class Conversation:
         name: The name of the client.
 
     Attributes:
-        version: The revision that was agreed on.
+        version: The negotiated revision.
         session: The HTTP session, or None.
         times: Seconds that answers took.
         mirrored: The path of the property that each `Mcp-Param-*` header mirrors, by tool.
@@ -56,9 +56,9 @@ class Conversation:
         Args:
             method: The method.
             params: Its params; `_meta` of 2026-07-28 is added.
-            patience: Seconds to wait, if not those of the conversation.
-            meta: Another `_meta`.
-            headers: HTTP headers that differ; None leaves one out.
+            patience: Seconds to wait; by default those of the conversation.
+            meta: Replaces `_meta`.
+            headers: HTTP headers to replace; None removes a header.
         """
         message: JSONObject = {"jsonrpc": "2.0", "id": self.new_id(), "method": method}
         full = dict(params or {})
@@ -73,7 +73,7 @@ class Conversation:
         return found
 
     def new_id(self) -> str:
-        """Make the id of a request; ids of both eras differ, as both may go to one process."""
+        """Make the id of a request; ids of both eras differ, since one process may get both."""
         self._next_id += 1
         return f"{'d' if self.stateless else 'h'}{self._next_id}"
 
@@ -87,7 +87,7 @@ class Conversation:
     async def send(
         self, message: RawMessage, headers: Mapping[str, str | None] | None, patience: float
     ) -> Exchange:
-        """Send a message as it is, or several in a list; see `ask`."""
+        """Send a message unchanged, or several in a list; see `ask`."""
         first = message[0] if isinstance(message, list) else message
         given: dict[str, str | None] = {**self.headers_of(first), **(headers or {})}
         shown = {name: value for name, value in given.items() if value is not None}
@@ -96,10 +96,10 @@ class Conversation:
         return found
 
     def headers_of(self, message: JSONObject) -> dict[str, str]:
-        """Return the HTTP headers that belong to a message, names in lower case."""
+        """Return the HTTP headers of a message, names in lower case."""
         if self.stateless:
             method, params = message.get("method"), message.get("params")
-            # Malformed messages are sent, too; a header takes only what is printable.
+            # Malformed messages are sent, too; a header must be printable.
             is_name = isinstance(method, str) and method.isascii() and method.isprintable()
             request = Request(
                 0,
@@ -108,7 +108,7 @@ class Conversation:
             )
             try:
                 mirrored = mirroring_headers(request, self.mirrored)
-            except UnicodeEncodeError:  # half a surrogate pair, which no header can carry
+            except UnicodeEncodeError:  # half a surrogate pair, which headers cannot contain
                 meta = {"_meta": (request.params or {}).get("_meta")}
                 mirrored = mirroring_headers(request._replace(params=meta), {})
             return {name.lower(): value for name, value in mirrored.items()}

@@ -14,9 +14,9 @@ from ...jsonrpc import METHOD_NOT_FOUND
 SHOWN: Final = 1000
 #: Methods that a server may always call.
 _ALWAYS = ("ping",)
-#: Notifications that are kept; older ones are dropped.
+#: Maximum notifications that are kept; older ones are dropped.
 MAX_NOTIFICATIONS: Final = 1000
-#: Answers that are kept; a second answer to an older request counts as an answer to none.
+#: Maximum answers that are kept; a second answer to an older request matches no request.
 MAX_ANSWERS: Final = 1000
 
 
@@ -25,16 +25,16 @@ RawMessage = JSONObject | list[JSONObject]
 
 
 class Notes(Protocol):
-    """The place where connections report what is wrong with messages."""
+    """The place where connections report faults of messages."""
 
     def check(self, rule: str, holds: object, sent: str, seen: str) -> bool:
-        """Note whether a rule holds.
+        """Record whether a rule holds.
 
         Args:
             rule: The name of the rule: `message`, `uninvited`, `stdout` or `content-type`.
             holds: True if the server keeps the rule.
-            sent: What the server was answering, in a few words.
-            seen: What came.
+            sent: What the server was answering, briefly.
+            seen: What was received.
 
         Returns:
             `holds` as a bool.
@@ -46,16 +46,16 @@ class Exchange:
     """A message to a server and its answer.
 
     Attributes:
-        sent: What was sent, in a few words.
-        answer: The answer as decoded JSON; None if none came.
+        sent: What was sent, briefly.
+        answer: The answer as decoded JSON; None without an answer.
         seconds: The time from the first byte to the answer.
         ended: True if the connection ended before the answer.
         status: The HTTP status; None over stdio.
         headers: The HTTP headers of the answer.
         body: The HTTP body, unless it was an event stream.
-        failure: Why no answer came, for messages; empty if nobody knows.
+        failure: Why there is no answer, for messages; empty if unknown.
         event_id: The id of the last event of an event stream; empty if it had none.
-        retry: Seconds after which a stream is asked for again, as the server says.
+        retry: Seconds after which the stream is requested again, as given by the server.
     """
 
     sent: str
@@ -71,7 +71,7 @@ class Exchange:
 
     @property
     def result(self) -> JSONObject | None:
-        """The result; None for an error, or without an answer."""
+        """The result; None for an error or without an answer."""
         found = None if self.answer is None else self.answer.get("result")
         return found if isinstance(found, dict) else None
 
@@ -83,18 +83,18 @@ class Exchange:
 
     @property
     def code(self) -> int | None:
-        """The code of the error; None if there is none."""
+        """The code of the error; None without an error."""
         found = self.error.get("code")
         return found if type(found) is int else None
 
     @property
     def replied(self) -> bool:
-        """True if the server answered, if only with an HTTP status that refuses the request."""
+        """True if the server answered, at least with an HTTP status that refuses the request."""
         return self.answer is not None or (self.status or 0) >= 400
 
     @property
     def seen(self) -> str:
-        """The answer in words, for messages."""
+        """A description of the answer, for messages."""
         if self.answer is not None:
             part = self.error or self.answer.get("result")
             text = json.dumps(part, ensure_ascii=False)
@@ -111,18 +111,18 @@ class Link(Protocol):
     async def exchange(
         self, message: RawMessage, headers: Mapping[str, str], patience: float
     ) -> Exchange:
-        """Send a message and wait for the answer; for none if it is a notification.
+        """Send a message and wait for the answer, if it is a request.
 
         Args:
-            message: The message; a list of messages has the answer to its first request, once all
-                have come.
-            headers: HTTP headers of the protocol; nothing over stdio.
+            message: The message; for a list of messages, the answer to its first request is
+                returned once all have arrived.
+            headers: HTTP headers of the protocol; not used over stdio.
             patience: Seconds to wait.
         """
 
 
 def fault_of(message: Any) -> str | None:
-    """Describe what is wrong in the shape of a message; None if it is one of JSON-RPC 2.0.
+    """Describe the fault in the shape of a message; None if it is valid JSON-RPC 2.0.
 
     Args:
         message: Decoded JSON.
@@ -150,27 +150,27 @@ def _error_fault(error: Any) -> str | None:
 
 
 def method_of(message: RawMessage) -> str:
-    """Return the method of what is sent, for messages."""
+    """Return the method of a message, for texts."""
     first = message[0] if isinstance(message, list) else message
     return str(first.get("method"))
 
 
 def requests_of(message: RawMessage) -> list[JSONObject]:
-    """Return the requests in what is sent."""
+    """Return the requests in a message or a list."""
     messages = message if isinstance(message, list) else [message]
     return [each for each in messages if "id" in each]
 
 
 class Receiver:
-    """Takes the messages of a server apart: answers, its own requests, notifications.
+    """Sorts the messages of a server: answers, its own requests, notifications.
 
     Args:
-        notes: Gets what is wrong with them.
+        notes: Gets their faults.
 
     Attributes:
         notifications: The notifications of the server, in order.
         takes_lists: True if a list is several messages, as on 2025-03-26.
-        nameless: The last error without an id: it answers what could not be read.
+        nameless: The last error without an id: it answers an unreadable message.
     """
 
     def __init__(self, notes: Notes) -> None:
@@ -181,21 +181,21 @@ class Receiver:
         self._answers: dict[Any, JSONObject | None] = {}
 
     def expect(self, id_: Any) -> None:
-        """Await an answer to a request."""
+        """Expect an answer to a request."""
         self._answers[_key(id_)] = None
         if len(self._answers) > MAX_ANSWERS:
             del self._answers[next(iter(self._answers))]
 
     def answer_to(self, id_: Any) -> JSONObject | None:
-        """Return the answer to a request, if it has come."""
+        """Return the answer to a request, if it has arrived."""
         return self._answers[_key(id_)]
 
     def has_answers(self, ids: Iterable[Any]) -> bool:
-        """Tell whether the answers to all of some requests have come."""
+        """Tell whether the answers to all given requests have arrived."""
         return all(self.answer_to(each) is not None for each in ids)
 
     def take(self, text: bytes, where: str) -> JSONObject | None:
-        """Take one message.
+        """Handle one message.
 
         Args:
             text: Its bytes.
@@ -203,6 +203,7 @@ class Receiver:
 
         Returns:
             What to send in return: the answer to a request of the server; None for a list.
+        What to send back: the answer to a request of the server, or None; None for a list.
         """
         try:
             message = json.loads(text)
@@ -219,7 +220,7 @@ class Receiver:
         fault = fault_of(message)
         shown = f"{fault}: {text.decode(errors='replace')}"
         if not self._notes.check("message", fault is None, where, shown):
-            # An answer that can be told apart is used all the same: more may be found.
+            # An answer that can be identified is still used: it may reveal more.
             if isinstance(message, dict) and _key(message.get("id")) in self._answers:
                 self._answers[_key(message["id"])] = message
             return None
@@ -250,5 +251,5 @@ class Receiver:
 
 
 def _key(id_: Any) -> Any:
-    # 1, 1.0 and True are equal in Python, and different ids; lists have no hash.
+    # 1, 1.0 and True are equal in Python, but are different ids; lists have no hash.
     return (type(id_).__name__, str(id_))

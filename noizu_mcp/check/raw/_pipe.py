@@ -1,4 +1,4 @@
-"""A server as a child process, every byte of whose stdout is looked at."""
+"""A server as a child process. Every byte of its stdout is examined."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ from ...transports import Stdio, last_line
 from ._exchange import Notes
 from ._stream import StreamLink
 
-#: Seconds that a server gets to exit when its stdin ends, and again after SIGTERM.
+#: Seconds for a server to exit when its stdin ends, and again after SIGTERM.
 EXIT_TIMEOUT: Final = 3.0
-#: Bytes of one line.
+#: Maximum bytes of one line.
 MAX_LINE: Final = 16 * 1024 * 1024
 #: Bytes of stderr that are kept.
 _STDERR_KEPT: Final = 4096
@@ -26,7 +26,7 @@ class PipeLink(StreamLink):
 
     Args:
         process: The server.
-        notes: Gets what is wrong on stdout.
+        notes: Gets the faults on stdout.
     """
 
     def __init__(self, process: trio.Process, notes: Notes) -> None:
@@ -41,10 +41,10 @@ class PipeLink(StreamLink):
         self._silent = trio.Event()
 
     async def _last_words(self) -> str:
-        # What the server said may arrive after the end of its stdout.
+        # Its stderr may arrive after the end of its stdout.
         with trio.move_on_after(EXIT_TIMEOUT):
             await self._silent.wait()
-        self._silent.set()  # a child of the server may hold it open: once is enough
+        self._silent.set()  # a child of the server may keep it open: wait only once
         said = last_line(self._said)
         return f"the process ended{f'; it said: {said}' if said else ''}"
 
@@ -71,7 +71,7 @@ class PipeLink(StreamLink):
         await self.end_reading()
 
     async def drain(self) -> None:
-        """Read stderr, so that the server never waits for us; its end is kept for messages."""
+        """Read stderr, so that the server never blocks; its end is kept for messages."""
         while data := await _receive(self._stderr):
             self._said += data
             del self._said[:-_STDERR_KEPT]
@@ -84,7 +84,7 @@ class PipeLink(StreamLink):
             patience: Seconds to wait, and again after SIGTERM; `EXIT_TIMEOUT` by default.
 
         Returns:
-            The seconds that it took; None if the server had to be killed.
+            The seconds that this took; None if the server had to be killed.
         """
         patience = EXIT_TIMEOUT if patience is None else patience
         await self._stdin.aclose()
@@ -93,14 +93,14 @@ class PipeLink(StreamLink):
             with trio.move_on_after(patience):
                 await self._process.wait()
                 return trio.current_time() - began if number == signal.SIGTERM else None
-            # The whole group: a launcher such as `npx` does not pass signals on.
+            # The whole group: a launcher such as `npx` does not forward signals.
             with suppress(OSError):
                 os.killpg(self._process.pid, number)
         await self._process.wait()
         return None
 
     async def aclose(self, patience: float | None = None) -> None:
-        """End the server and close the pipes, which a child of the server may hold open.
+        """End the server and close the pipes, which a child of the server may keep open.
 
         Args:
             patience: See `end`.
@@ -112,14 +112,14 @@ class PipeLink(StreamLink):
 
 
 async def start_pipe(target: Stdio, notes: Notes) -> PipeLink:
-    """Start a server; the caller runs `read` and `drain`, and ends it with `aclose`.
+    """Start a server. The caller runs `read` and `drain`, and ends it with `aclose`.
 
     Args:
         target: The command.
-        notes: Gets what is wrong on stdout.
+        notes: Gets the faults on stdout.
 
     Raises:
-        TransportError: It cannot be started.
+        TransportError: The server cannot be started.
     """
     try:
         process = await trio.lowlevel.open_process(
@@ -145,14 +145,14 @@ async def _receive(stream: Any) -> bytes:
 
 @asynccontextmanager
 async def open_pipe(target: Stdio, notes: Notes) -> AsyncIterator[PipeLink]:
-    """Start a server; it is ended at the end of the block.
+    """Start a server, and end it after the block.
 
     Args:
         target: The command.
-        notes: Gets what is wrong on stdout.
+        notes: Gets the faults on stdout.
 
     Raises:
-        TransportError: It cannot be started.
+        TransportError: The server cannot be started.
     """
     link = await start_pipe(target, notes)
     async with trio.open_nursery() as nursery:

@@ -1,4 +1,4 @@
-"""A connection that carries one message after the other, in both directions."""
+"""A connection that carries messages in sequence, in both directions."""
 
 import json
 from abc import ABC, abstractmethod
@@ -13,9 +13,9 @@ from ...server import Server, serve
 from ...transports import memory_pair
 from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
-#: Bytes of one message from a server in memory.
+#: Maximum bytes of one message from a server in memory.
 MAX_MESSAGE: Final = 16 * 1024 * 1024
-#: Least seconds that a server gets to read one message.
+#: Minimum seconds for a server to read one message.
 READ_TIMEOUT: Final = 10.0
 
 
@@ -23,13 +23,13 @@ class StreamLink(ABC):
     """A connection over a stream; see `Link`.
 
     Args:
-        notes: Gets what is wrong with the messages.
+        notes: Gets the faults of the messages.
 
     Attributes:
         ended: True once the server has closed its end.
         receiver: The messages of the server.
         notes: See Args.
-        where: The message that the server is answering, in a few words.
+        where: The message that the server is answering, briefly.
     """
 
     def __init__(self, notes: Notes) -> None:
@@ -41,11 +41,11 @@ class StreamLink(ABC):
 
     @abstractmethod
     async def write(self, message: bytes) -> bool:
-        """Write a message; False if the server reads no more."""
+        """Write a message; False if the server no longer reads."""
 
     @abstractmethod
     async def _last_words(self) -> str:
-        """Tell how the server ended."""
+        """Describe how the server ended."""
 
     async def exchange(
         self, message: RawMessage, headers: Mapping[str, str], patience: float
@@ -61,7 +61,7 @@ class StreamLink(ABC):
         with trio.move_on_after(max(patience, READ_TIMEOUT)) as reading:
             is_read = await self.write(json.dumps(message).encode())
         if reading.cancelled_caught:
-            # No message can follow one that was written in part.
+            # No message can follow one that was written partially.
             self.ended = found.ended = True
             found.failure = "the server does not read"
             return found
@@ -84,9 +84,9 @@ class StreamLink(ABC):
         return found
 
     async def take(self, message: bytes) -> None:
-        """Take one message of the server, and answer it if it is a request."""
+        """Handle one message of the server, and answer it if it is a request."""
         text = message.decode(errors="replace").strip()
-        # Empty lines carry no message, and harm nobody.
+        # Empty lines contain no message, and are harmless.
         looks = text.startswith(("{", "["))
         if not self.notes.check("stdout", looks or not text, self.where, text) or not text:
             return
@@ -97,20 +97,20 @@ class StreamLink(ABC):
             self._news.notify_all()
 
     async def end_reading(self) -> None:
-        """Note that no more messages come."""
+        """Record that no more messages come."""
         async with self._news:
             self.ended = True
             self._news.notify_all()
 
 
 class MemoryLink(StreamLink):
-    """A server of this process, in memory; messages travel as bytes.
+    """A server in this process, connected in memory. Messages are passed as bytes.
 
-    `serve` and `read` run for as long as the connection is open.
+    `serve` and `read` run while the connection is open.
 
     Args:
         server: The server.
-        notes: Gets what is wrong with the messages.
+        notes: Gets the faults of the messages.
     """
 
     def __init__(self, server: Server, notes: Notes) -> None:

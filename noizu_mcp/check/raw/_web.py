@@ -1,4 +1,4 @@
-"""A server at a URL: raw HTTP requests, also those that a client would not send."""
+"""A server at a URL: raw HTTP requests, including ones that clients would not send."""
 
 import json
 import ssl
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
-#: Bytes of one answer that are read.
+#: Maximum bytes of one answer that are read.
 MAX_BODY: Final = 16 * 1024 * 1024
 
 
@@ -28,12 +28,12 @@ class WebLink:
 
     Args:
         target: The URL, and headers of every request.
-        notes: Gets what is wrong with the answers.
+        notes: Gets the faults of the answers.
 
     Attributes:
         receiver: The messages of the server.
         url: The URL in use; a redirect changes it.
-        certificate_end: When the TLS certificate ends, in seconds since 1970; None without TLS.
+        certificate_end: When the TLS certificate expires, in seconds since 1970; None without TLS.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -51,12 +51,12 @@ class WebLink:
         self._given = target.headers if isinstance(target.headers, Mapping) else {}
         self.receiver = Receiver(notes)
         self._notes = notes
-        # The authorities of the system take 20 ms to load: plain HTTP needs none.
+        # Loading the system's authorities takes 20 ms, and plain HTTP does not need them.
         verify = target.url.startswith("https:")
         self._client = httpx2.AsyncClient(timeout=None, verify=verify, follow_redirects=False)
 
     def move(self, place: str) -> bool:
-        """Follow a redirect within the origin; another one would take credentials elsewhere.
+        """Follow a redirect within the origin only: another origin would get the credentials.
 
         Returns:
             False if it leads to another origin.
@@ -84,7 +84,7 @@ class WebLink:
         found = await self.post(
             json.dumps(message).encode(), headers, patience, sent=sent, expected=expected
         )
-        # A server may end a stream early; its client asks for the rest (basic/transports,
+        # A server may end a stream early; its client requests the rest (basic/transports,
         # Resumability and Redelivery).
         status = found.status
         while (
@@ -112,7 +112,7 @@ class WebLink:
         sent: str = "",
         expected: Sequence[Any] = (),
     ) -> Exchange:
-        """Send a body as it is, as a message in JSON; see `send`."""
+        """Send a body unchanged, as a message in JSON; see `send`."""
         base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
         return await self.send(
             "POST", {**base, **headers}, patience, body=body, sent=sent, expected=expected
@@ -132,13 +132,13 @@ class WebLink:
         """Send an HTTP request.
 
         Args:
-            method: `GET` and the like.
-            headers: Its headers; those of the target go along, but only to its own URL.
+            method: `GET` or another method.
+            headers: Its headers. Headers of the target are added, but only for its own URL.
             patience: Seconds for the whole answer.
-            url: Another URL than that of the server.
+            url: Another URL than the server's.
             body: The bytes of the body.
-            sent: What is sent, in a few words.
-            expected: The ids of the requests in the body; without one no stream is read.
+            sent: What is sent, briefly.
+            expected: The ids of the requests in the body; without ids no stream is read.
         """
         found = Exchange(sent or f"{method} {url or ''}".strip())
         given = {name.lower(): value for name, value in self._given.items()} if url is None else {}
@@ -173,7 +173,7 @@ class WebLink:
         self, response: "httpx2.Response", found: Exchange, expected: Sequence[Any]
     ) -> None:
         found.status = response.status_code
-        # latin-1 has a letter for each byte, and loses none.
+        # latin-1 has a letter for each byte, and loses nothing.
         found.headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in response.headers.raw
@@ -184,7 +184,7 @@ class WebLink:
         is_stream = kind == _EVENTS
         if is_stream and not expected:
             return
-        # Breaking out of the loop would leave the inner generators of the library unfinished.
+        # Breaking out of the loop would leave the library's inner generators unfinished.
         with trio.CancelScope() as enough:
             async for part in response.aiter_raw():
                 body += part
@@ -210,7 +210,7 @@ class WebLink:
             self.receiver.take(body, found.sent)
 
     def _take_events(self, body: bytearray, found: Exchange) -> None:
-        """Take the complete events from the beginning of a body."""
+        """Handle the complete events at the start of a body."""
         text = bytes(body).replace(b"\r\n", b"\n")
         *events, rest = text.split(b"\n\n")
         body[:] = rest
@@ -233,7 +233,7 @@ class WebLink:
         """Get a JSON document.
 
         Returns:
-            The exchange, and the document; None if there is none.
+            The exchange, and the document; None if it is missing.
         """
         found = await self.send("GET", {"accept": _JSON}, patience, url=url)
         try:

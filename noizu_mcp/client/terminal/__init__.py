@@ -1,6 +1,6 @@
-"""Questions of a server to the person at the terminal.
+"""Requests of a server to the person at the terminal.
 
-Importing it loads `termios`, which only Unix has, so it is imported where a person is asked.
+It imports `termios`, which exists on Unix only, so it is imported on first use.
 """
 
 from ..._util import publish as _publish

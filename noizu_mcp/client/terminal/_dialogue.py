@@ -1,7 +1,8 @@
 """The dialogue that lets a person answer one elicitation (2025-11-25 `client/elicitation`).
 
-The person sees who asks and for what, may decline at once, fills in one field after the other, and
-reviews the answers before they are sent. Ctrl-D cancels at any point. A URL is shown, never opened.
+The person sees who asks and for what, may decline at once, fills in the fields in order, and
+reviews the answers before they are sent. Ctrl-D cancels at any point. A URL is shown, but not
+opened.
 """
 
 import os
@@ -18,7 +19,7 @@ from ..._value import JSON
 from ...types import Accept, Cancel, Decline
 from ._form import FormField, read_fields, without_none
 
-#: Bytes of one line; the terminal itself ends lines sooner.
+#: Maximum bytes of one line; the terminal itself limits lines further.
 _LINE: Final = 4096
 
 NegativeAnswer = Decline | Cancel
@@ -34,8 +35,8 @@ _TURN: Final = trio.lowlevel.RunVar[trio.Lock]("noizu_mcp.terminal")
 
 
 def one_at_a_time() -> AbstractAsyncContextManager[None]:
-    """Return the lock of the terminal: the lines of two questions would mix."""
-    # Of the loop, not of a handler: a program may have several connections, but has one terminal.
+    """Return the lock of the terminal, so that the lines of two questions do not mix."""
+    # Per loop, not per handler: a program may have several connections, but has one terminal.
     try:
         return _TURN.get()
     except LookupError:
@@ -49,7 +50,7 @@ class Terminal:
 
     Args:
         fd: The terminal, to read from.
-        out: The stream that shows questions: stderr, since stdout has the answer of the program.
+        out: The stream that shows questions: stderr, since stdout is for the program's output.
     """
 
     def __init__(self, fd: int, out: TextIO) -> None:
@@ -61,7 +62,7 @@ class Terminal:
         print(printable(text, self._out), file=self._out, flush=True)
 
     def say_with_emphasis(self, text: str, part: str) -> None:
-        """Print a text, and let a part of it stand out."""
+        """Print a text, and highlight a part of it."""
         safe, part = (printable(each, self._out) for each in (text, part))
         # Bold and reversed: clients highlight the domain, since a subdomain may look like another
         # site (2025-11-25 `client/elicitation`).
@@ -72,13 +73,13 @@ class Terminal:
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     async def ask(self, prompt: str) -> str:
-        """Ask for one line; other tasks run meanwhile, and cancelling loses no line.
+        """Ask for one line. Other tasks run meanwhile, and a cancellation loses no line.
 
         Raises:
-            EOFError: The person ended the input instead.
+            EOFError: The person ended the input.
         """
         print(printable(prompt, self._out), end=" ", file=self._out, flush=True)
-        # No thread: an abandoned thread would read the line that answers the next question.
+        # No thread: an abandoned thread would read the answer to the next question.
         await trio.lowlevel.wait_readable(self._fd)
         line = os.read(self._fd, _LINE)
         if not line:
@@ -91,8 +92,8 @@ class Dialogue:
     """Shows questions of one server, and lets a person answer them.
 
     Args:
-        terminal: Where the person is.
-        asker: The name of the server, as the person knows it.
+        terminal: The terminal of the person.
+        asker: The display name of the server.
     """
 
     def __init__(self, terminal: Terminal, asker: str) -> None:
@@ -120,7 +121,7 @@ class Dialogue:
         terminal.discard_typed()
         terminal.say()
         terminal.say(f"{self._asker} asks:")
-        # Each line is marked: a message of the server must not look like lines of this program.
+        # Each line is marked: a server's message must not look like output of this program.
         for line in str(params.get("message", "")).splitlines():
             terminal.say(f"  | {line}")
         if params.get("mode") == "url":
@@ -139,7 +140,7 @@ class Dialogue:
         return Accept(content) if refusal is None else refusal
 
     async def _ask_yes_or_no(self, field: FormField) -> PersonAnswer:
-        """Ask for the only value of a form together with the consent: it is reviewed as typed."""
+        """Ask for the only value of a form together with the consent: no review is needed."""
         default = f" [{field.shown_default}]" if field.shown_default else ""
         question = f"{field.label.rstrip('?')}? yes, no, decline, cancel{default}:"
         while True:
@@ -173,15 +174,15 @@ class Dialogue:
             return Decline()
         terminal.say_with_emphasis(f"  {url}", host)
         terminal.say_with_emphasis(f"  It leads to {host}.", host)
-        # Letters of another script can look like those of a known name (client/elicitation asks to
-        # warn of such hosts).
+        # Letters of another script can look like those of a known name (client/elicitation requires
+        # a warning).
         if not host.isascii() or "xn--" in host:
             terminal.say("  Its letters are not what they seem to be: look twice.")
         refusal = await self._consent("Will you open it, in a browser of yours?", "no")
         return Accept(None) if refusal is None else refusal
 
     async def _consent(self, question: str, default: str) -> NegativeAnswer | None:
-        """Ask for yes, no or cancel; None is yes."""
+        """Ask for yes, no or cancel; None means yes."""
         while True:
             text = await self._terminal.ask(f"{question} yes, no, cancel [{default}]:")
             word = (text or default).lower()
@@ -191,9 +192,9 @@ class Dialogue:
 
 
 def host_of(url: str) -> str | None:
-    """Find the host that a web address leads to; None if it is no web address.
+    """Return the host of a web address; None if it is not a web address.
 
-    Letters that show nothing, or turn others around, are in no address that means well.
+    Valid addresses have no invisible letters, or letters that change the text direction.
     """
     if " " in url or not url.isprintable():
         return None

@@ -1,4 +1,4 @@
-"""The fields of a form as a person reads and fills them in (client/elicitation)."""
+"""The fields of a form, as shown to a person (client/elicitation)."""
 
 import json
 from typing import Final, NamedTuple
@@ -48,7 +48,7 @@ class FormField:
         required: Whether it must be filled in.
 
     Attributes:
-        choices: The values to choose from; empty if any value will do.
+        choices: The values to choose from; empty if any value is allowed.
     """
 
     def __init__(self, name: str, schema: JSONObject, *, required: bool) -> None:
@@ -58,7 +58,7 @@ class FormField:
         try:
             self._compiled = compile_schema(schema, trusted=False)
         except SchemaError:
-            # Not worth a refusal: the server checks the answer again.
+            # Not a reason to refuse: the server checks the answer again.
             self._compiled = compile_schema(True)
         self._several = schema.get("type") == "array"
         self.choices = _choices(schema["items"] if self._several and "items" in schema else schema)
@@ -102,7 +102,7 @@ class FormField:
         )
 
     def read(self, text: str) -> JSON:
-        """Convert the text that was filled in.
+        """Convert the text that was typed.
 
         Args:
             text: One line; empty for the default.
@@ -122,15 +122,15 @@ class FormField:
         return value
 
     def take(self, given: JSONObject) -> JSON:
-        """Take the value from a mapping, else the default.
+        """Return the value from a mapping, or else the default.
 
         Returns:
             The value, or None if the field is left out.
 
         Raises:
-            ValueError: It is missing, or the field does not accept it; the message names the field.
+            ValueError: The value is missing or not accepted; the message names the field.
         """
-        # Null in a script leaves an optional field out: no field of a form takes null.
+        # In scripts, null leaves an optional field out: no field of a form accepts null.
         value = given.get(self.name, self._schema.get("default"))
         if value is None and not self.required:
             return None
@@ -166,8 +166,8 @@ class FormField:
             raise ValueError(f"this is no {_TYPES.get(str(kind), 'JSON')}") from None
 
     def _choose(self, word: str) -> JSON:
-        """Find a choice by its value, else by its title, else by its number."""
-        # Values first, over all choices: they may be numbers themselves.
+        """Find a choice by its value, or else by its title or its number."""
+        # Values first, for all choices: they may be numbers.
         for choice in self.choices:
             if str(choice.value) == word:
                 return choice.value
@@ -181,7 +181,7 @@ def read_fields(schema: JSON) -> list[FormField]:
     """Read the fields of a form.
 
     Args:
-        schema: The `requestedSchema` of an elicitation, as it came.
+        schema: The `requestedSchema` of an elicitation, as received.
     """
     required = part_of(schema, "required", list)
     return [
@@ -192,7 +192,7 @@ def read_fields(schema: JSON) -> list[FormField]:
 
 
 def _choices(schema: JSON) -> list[FormChoice]:
-    """List the choices of a field: plain, titled, or titled as 2025-06-18 does it."""
+    """Return the choices of a field: plain, titled, or titled as in 2025-06-18."""
     titled = part_of(schema, "oneOf", list) or part_of(schema, "anyOf", list)
     if titled:
         return [
@@ -206,5 +206,5 @@ def _choices(schema: JSON) -> list[FormChoice]:
 
 
 def without_none(values: JSONObject) -> JSONObject:
-    """Leave out the fields that were left out."""
+    """Remove the fields without a value."""
     return {name: value for name, value in values.items() if value is not None}

@@ -15,12 +15,12 @@ class TerminalHandler(ClientHandler):
 
     Questions are shown on stderr and answered on stdin, one at a time. A form is filled in field by
     field, with defaults, choices and checks, and can be reviewed, declined or cancelled. A URL is
-    shown for consent; it is not opened. If stdin or stderr is no terminal, nothing is read: each
-    question is declined, with a line in the log.
+    shown for consent; it is not opened. If stdin or stderr is not a terminal, nothing is read: each
+    question is declined, and this is logged.
 
     Args:
-        sampling: A method as `ClientHandler.handle_sampling`, called with the params; plain or
-            async. None: the client does not offer sampling.
+        sampling: A method like `ClientHandler.handle_sampling`, called with the params; plain or
+            async. None to not offer sampling.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TerminalHandler(ClientHandler):
 
 
 def _find_terminal() -> Terminal | None:
-    """Find the terminal of the program; None if a person could not see or answer a question."""
+    """Return the program's terminal; None if a person could not see or answer a question."""
     for stream in (sys.stdin, sys.stderr):
         if stream is None or stream.closed or not stream.isatty():
             return None

@@ -1,7 +1,7 @@
 """Questions up to 2025-11-25, and in tasks: the handler waits while the client answers.
 
-A question is a live request to the client, or stands in the task until it is answered. There are no
-rounds to end. The clocks of the handler stop while the client is asked.
+A question is a request to the client, or is stored in the task until it is answered. There are no
+rounds. The clocks of the handler stop while the client is asked.
 """
 
 import os
@@ -31,7 +31,7 @@ class Line(Clock, Protocol):
     """The connection over which a `LiveAsker` asks: a request channel or a task."""
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
-        """Ask, and wait for the unchecked answer.
+        """Ask, and wait for the answer, which is not validated.
 
         Args:
             request: The question.
@@ -64,14 +64,14 @@ class RequestLine:
         session, observer = self._session, self._ctx.observer
         message = session.peer.ledger.open(request.method, _live_params(request))
         try:
-            # On the channel of its request: over HTTP the client reads it in that answer.
+            # On the channel of its request: over HTTP the client reads it in that response.
             with nullcontext() if observer is None else observer.surround_question(message):
                 return await session.send_request(
                     message, channel=self._ctx.channel, patience=timeout
                 )
         except McpError as error:
-            # A class of its own: `failure` must tell the client's refusal from an McpError that the
-            # handler raised on purpose.
+            # A class of its own: `failure` must distinguish the client's refusal from an McpError
+            # that the handler raised.
             raise ClientRefusal(request.method, error) from None
 
 
@@ -79,8 +79,8 @@ class LiveAsker:
     """Asks a client that answers while the handler waits.
 
     Args:
-        line: The way to the client.
-        before: The asker of the request that began a task: its answers and steps are taken over.
+        line: The connection to the client.
+        before: The asker of the request that began a task; its answers and steps are kept.
 
     Attributes:
         responses: The answers to an earlier `InputRequired` of the handler; empty in a first run.
@@ -94,7 +94,7 @@ class LiveAsker:
         self.state: str | None = None if before is None else before.state
         self._line = line
         self._record = Record() if before is None else before.record
-        # The handler of a task runs again from the start, and counts its questions anew.
+        # The handler of a task runs again from the start, and numbers its questions from 1.
         self._record.rewind()
         self._rounds = 0
         self._pause = Pause(line)
@@ -108,8 +108,8 @@ class LiveAsker:
         """
         key = self._record.key(request.method, request.params)
         if key in self._record.answers:
-            # Asked before the handler was run again. A checkpoint all the same: an await that
-            # sometimes does not yield surprises its caller.
+            # Asked before the handler ran again. A checkpoint anyway: an await that sometimes does
+            # not yield surprises its caller.
             await trio.lowlevel.checkpoint()
             return read(self._record.answers[key])
         while True:
@@ -121,12 +121,12 @@ class LiveAsker:
             except ProtocolError:
                 self._record.refuse(key)
                 continue
-            # The raw answer, not the value: a replay reads it again, with the reader of that call.
+            # The raw answer, not the value: a replay reads it again, with its own reader.
             self._record.answers[key] = answer
             return value
 
     def _count_round(self) -> None:
-        """Count a round; questions that wait at the same time belong to one round."""
+        """Count a round. Questions that wait at the same time are one round."""
         if not self._pause.waiting:
             self._rounds += 1
         if self._rounds > MAX_ROUNDS:
@@ -141,11 +141,11 @@ class LiveAsker:
         return answer
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Run the side effect, or return its result from before the handler ran again."""
+        """Run the side effect, or return its result from an earlier run of the handler."""
         return await self._record.step(name, run)
 
     async def retry(self, required: InputRequired) -> bool:
-        """Ask all questions at the same time; the handler then runs again with the answers."""
+        """Ask all questions at the same time. The handler then runs again with the answers."""
         answers: JSONObject = {}
 
         async def one(key: str, request: InputRequest) -> None:
@@ -153,8 +153,8 @@ class LiveAsker:
 
         self._record.rewind()
         self._count_round()
-        # If one question fails the others are cancelled: the handler cannot run again without all
-        # of its answers.
+        # If one question fails, the others are cancelled: the handler needs all answers to run
+        # again.
         async with trio.open_nursery() as nursery:
             for key, request in required.requests.items():
                 nursery.start_soon(one, key, request)

@@ -1,17 +1,17 @@
 """Handlers that wait for the retry of their request (2026-07-28 `basic/patterns/mrtr`).
 
 Theory of operation. A parked handler is the task of a request that was answered with questions. It
-stays in the nursery that it runs in, and goes on waiting at its questions. The table holds its
-request under the very text of the state that the answer carried, which nobody else can make: it is
-sealed with a random nonce. The entry leaves the table once, in one of three ways: `take` gives it
-to the first retry that brings this text and has the owner that the state is bound to; `discard`
-removes it when its task ends, by itself or with the server; or it is given up, after its time or to
-make room, and its task is cancelled. A retry that comes later finds nothing. It opens the state,
-and runs the handler from the start: the state has everything that this needs.
+stays in its nursery and waits at its questions. The table holds its request under the exact text of
+the state that the answer carried, which no client can forge: it is sealed with a random nonce. The
+entry leaves the table once, in one of three ways. `take` gives it to the first retry that has this
+text and the owner that the state is bound to. `discard` removes it when its task ends, by itself or
+with the server. Or it is given up, when its time is over or to make room, and its task is
+cancelled. A retry that comes later finds no entry. It opens the state, which has everything to run
+the handler from the start.
 
-Number, bytes and time are bounded, and one client may have a part of the first two only. The oldest
-handler makes room: its user has most likely gone. All are parked for equally long, so the oldest is
-also the first whose time is over, and one task, `_expire`, waits for it.
+Number, bytes and time are bounded, and one client may use a part of the first two only. The oldest
+handler is removed to make room: its user has most likely gone. All are parked for the same time, so
+the oldest also expires first, and one task, `_expire`, waits for it.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from .._server_request import ServerRequest
 
 
-#: Bytes of memory for each character of JSON text, at most: `{}` takes 64.
+#: Maximum bytes of memory for each character of JSON text: `{}` takes 64.
 EXPANSION: Final = 32
-#: Bytes of memory that need not be counted exactly.
+#: Bytes of memory below which the size is not counted exactly.
 SMALL: Final = 64 * 1024
 
 
@@ -42,11 +42,11 @@ class _Parked(NamedTuple):
 
 
 class _Share:
-    """Parked handlers in the order of their arrival, and the room for them.
+    """Parked handlers in order of arrival, and their share of the room.
 
     Args:
-        number: The number of handlers that fit.
-        memory: The bytes that fit.
+        number: The maximum number of handlers.
+        memory: The maximum number of bytes.
     """
 
     __slots__ = ("_held", "_memory", "_number", "parked")
@@ -76,8 +76,8 @@ class ParkedHandlers:
 
     Args:
         limits: The limits of number, bytes and time.
-        ttl: Seconds that a state is valid.
-        spawn: Runs the task that gives handlers up after their time.
+        ttl: Seconds for which a state is valid.
+        spawn: Runs the task that gives up expired handlers.
     """
 
     def __init__(self, limits: Limits, ttl: float, spawn: "Spawn") -> None:
@@ -85,7 +85,7 @@ class ParkedHandlers:
         self._spawn = spawn
         self._expiring = False
         self._all = _Share(limits.parked, limits.parked_memory)
-        # Rounded up: a client may have one where there is one.
+        # Rounded up, so that each client may have at least one.
         self._part = -(-limits.parked // PART), limits.parked_memory // PART
         self._shares: dict[str, _Share] = {}
 
@@ -93,19 +93,19 @@ class ParkedHandlers:
         return len(self._all.parked)
 
     def add(self, state: str, binding: JSONObject, ctx: "ServerRequest") -> bool:
-        """Park the handler of a request; older ones make room.
+        """Park the handler of a request, and give up older ones to make room.
 
         Args:
-            state: The state that the retry will bring.
+            state: The state that the retry will carry.
             binding: The owner of the state.
-            ctx: The request; it has its answer.
+            ctx: The request; it is answered already.
 
         Returns:
             False if there is no room for it.
         """
         client = ctx.envelope.origin.client
         size = len(state) + _memory_of(ctx)
-        # A client with a server of its own, as on a pipe, has no name, and all of the room.
+        # A client with a server of its own, as on a pipe, has no name and may use all the room.
         shares = [self._all]
         if client is not None:
             shares.insert(0, self._shares.get(client) or _Share(*self._part))
@@ -125,15 +125,15 @@ class ParkedHandlers:
         return True
 
     def take(self, state: str, binding: JSONObject) -> "ServerRequest | None":
-        """Take the handler that waits for a state out of the table; at most one caller gets it.
+        """Remove and return the handler that waits for a state. At most one caller gets it.
 
         Args:
-            state: The state that a retry brings.
+            state: The state of a retry.
             binding: The owner of the retry's states.
 
         Returns:
-            The request that was answered with this state; None if its handler is gone, or belongs
-            to another owner.
+            The request that was answered with this state; None if its handler is gone, or the owner
+            differs.
         """
         parked = self._all.parked.get(state)
         if parked is None or parked.binding != binding:
@@ -142,7 +142,7 @@ class ParkedHandlers:
         return parked.ctx
 
     def discard(self, state: str) -> None:
-        """Forget a handler, if it is still there."""
+        """Remove a handler, if it is still there."""
         parked = self._all.parked.get(state)
         if parked is None:
             return
@@ -150,12 +150,12 @@ class ParkedHandlers:
         if parked.client is not None:
             share = self._shares[parked.client]
             share.remove(state)
-            # Clients come and go for as long as the server runs.
+            # Clients come and go while the server runs: an empty share must not stay.
             if not share.parked:
                 del self._shares[parked.client]
 
     async def _expire(self) -> None:
-        """Give handlers up after their time, while there are any."""
+        """Give up handlers whose time is over, while there are any."""
         while self._all.parked:
             state, oldest = next(iter(self._all.parked.items()))
             if trio.current_time() < oldest.expires:
@@ -172,7 +172,7 @@ class ParkedHandlers:
 
 
 def _memory_of(ctx: "ServerRequest") -> int:
-    """Return the bytes of memory that the message of a request takes, or a few more."""
-    # To count a small one takes longer than to write it.
+    """Return the approximate bytes of memory that the message of a request takes; never too few."""
+    # For a small message an upper bound is enough: counting takes longer than sending it.
     size = EXPANSION * (ctx.size or SMALL)
     return size if size <= SMALL else memory_of(ctx.request.params)

@@ -15,24 +15,24 @@ from ...engine import call_in_thread
 from ...jsonrpc import INVALID_PARAMS, parse_json, render_sorted
 from ...types import InputRequest
 
-#: Rounds of questions in one request. A handler with more of them asks in circles, and each round
-#: may run it again from the start.
+#: Maximum rounds of questions in one request. A handler with more is in a loop, and each round may
+#: run it again from the start.
 MAX_ROUNDS: Final = 50
-#: Repeats of one question after an invalid answer (2026-07-28 `basic/patterns/mrtr` lets a server
-#: ask again). Without a bound a client that always answers badly keeps its handler in a circle.
+#: Maximum repeats of one question after invalid answers (2026-07-28 `basic/patterns/mrtr` lets a
+#: server ask again). Without it a client with invalid answers would keep its handler in a loop.
 MAX_REASKS: Final = 3
 
-#: Reads an answer off the wire; raises ProtocolError for an invalid one.
+#: Reads an answer in wire format; raises ProtocolError if it is invalid.
 Reader = Callable[[Any], Any]
 
 
 class Record:
-    """Answers and side effects of a handler, under keys that are stable when it runs again.
+    """Answers and side effects of a handler, under keys that are the same in each run.
 
     Args:
-        answers: The answers by key; None for none.
-        steps: The results of the side effects, by key; None for none.
-        refused: The number of invalid answers to a question, by key; None for none.
+        answers: The answers, by key; None for no answers.
+        steps: The results of the side effects, by key; None for no results.
+        refused: The number of invalid answers to a question, by key; None for zero.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class Record:
         self._counts: dict[str, int] = {}
 
     def rewind(self) -> None:
-        """Begin from the start: the handler is run again."""
+        """Start numbering again: the handler runs again."""
         self._counts.clear()
 
     def key(self, kind: str, content: Any) -> str:
-        """Name a question by its content; number the repeats of an equal question.
+        """Return the key of a question: a digest of its content and the number of its repeat.
 
         A key that counts all questions would depend on which of two concurrent tasks runs first,
-        and trio shuffles them. A key made of the content does not.
+        which trio randomizes. A key made of the content does not.
         """
         name = kind.partition("/")[0]
-        # 64 bits of the digest: the questions of one handler are few, and each character of a key
-        # travels in every retry.
+        # 64 bits of the digest are enough: a handler asks few questions, and each character of a
+        # key is sent in every retry.
         digest = digest_of([kind, content])[:16]
         count = self._counts[digest] = self._counts.get(digest, 0) + 1
         return f"{name}-{digest}-{count}"
@@ -71,7 +71,7 @@ class Record:
         """Check that a question may be asked, or asked again.
 
         Raises:
-            McpError: It was answered wrongly too often.
+            McpError: It had too many invalid answers.
         """
         if self.refused.get(key, 0) > MAX_REASKS:
             text = f"No valid answer to {text_of(request)} in {MAX_REASKS + 1} tries"
@@ -82,9 +82,8 @@ class Record:
         key = self.key("step", name)
         if key not in self.steps:
             self.steps[key] = _as_json(name, await run())
-        # A fresh copy: a handler that changes the result of a step must not change the record,
-        # which is sealed later. It is also a copy in the first run, so both runs see the same
-        # types.
+        # A fresh copy: a handler that changes the result must not change the record, which is
+        # sealed later. The first run gets a copy as well, so that both runs see the same types.
         return parse_json(json_text(self.steps[key]).encode())
 
 
@@ -94,7 +93,7 @@ def too_many_rounds() -> McpError:
 
 
 def text_of(request: InputRequest) -> str:
-    """Return the text of a question for an error; its method if it has none."""
+    """Return the text of a question for an error; its method if it has no text."""
     return json_text(request.params.get("message", request.method))
 
 
@@ -106,12 +105,12 @@ def digest_of(value: Any) -> str:
 def as_step(
     function: Callable[..., Any], args: tuple[Any, ...]
 ) -> tuple[str, Callable[[], Awaitable[Any]]]:
-    """Make the two arguments of an asker's `step` from those of `ctx.step`.
+    """Make the two arguments of an asker's `step` from the arguments of `ctx.step`.
 
     Raises:
         TypeError: The arguments are not JSON values.
     """
-    # Partials and callable objects have no name of their own.
+    # Partials and callable objects have no `__qualname__`.
     name = getattr(function, "__qualname__", type(function).__qualname__)
     try:
         key = f"{name}{json_text(list(args))}"
@@ -127,7 +126,7 @@ def as_step(
 
 
 def _as_json(key: str, value: Any) -> Any:
-    """Convert the result of a step into the JSON values that a replay will return."""
+    """Convert the result of a step to the JSON value that a replay returns."""
     try:
         return parse_json(json_text(value).encode())
     except (TypeError, ValueError, RecursionError) as error:

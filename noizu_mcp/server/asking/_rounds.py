@@ -8,21 +8,21 @@ Theory of operation. A `RoundAsker` belongs to one run of a handler. It is *open
 in flight. The handler runs until each of its tasks waits for an unanswered question or has ended.
 The first such question starts `_end` as a task that outlives the request. `_end` waits until no new
 question comes and no step runs, seals answers and steps into `requestState`, and answers the
-request. A handler of one task needs no waiting: its question does this itself. Then the handler is
-*parked*, if `ParkedHandlers` has room for it: its tasks go on waiting, its clocks stand still and
+request. If the handler has one task, its question does this directly, without waiting. The handler
+is then *parked*, if `ParkedHandlers` has room for it: its tasks keep waiting, its clocks stop and
 its steps are held, until `take_up` of the retry opens it again under the id of that request.
 Answers wake the questions that wait for them; if others are left the round ends again.
 
-Without room, and if the parked handler is gone by then, the handler is *replayed*: it was
-cancelled, it runs again from its start with the retry, and each question finds its recorded answer.
-The answers on the wire are the same either way, since the state is always complete: no step runs
-while the handler is parked. Only a task that works beside a question may be further than in a
-replay, and ask in an earlier round. A state is used once, by its first valid retry, whatever
-becomes of that: one answer of a person must not be enough for two payments.
+Without room, or if the parked handler is gone by then, the handler is *replayed*: it was cancelled,
+it runs again from its start with the retry, and each question finds its recorded answer. The
+answers on the wire are the same either way, since the state is always complete: no step runs while
+the handler is parked. Only a task that works beside a question may be ahead of a replay, and ask in
+an earlier round. A state is used once, by its first valid retry, even if that retry fails: one
+answer of a person must not approve two payments.
 
-A task that asks sleeps until a retry wakes it, or the end of the handler cancels it: it holds no
+A task that asks sleeps until a retry wakes it or the end of the handler cancels it. It holds no
 lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and `MAX_STATE` bound the rounds,
-the repeats of one question and the size of the state; `Limits` bounds what is parked.
+the repeats of one question and the size of the state; `Limits` bounds the parked handlers.
 """
 
 import traceback
@@ -45,17 +45,17 @@ from ._record import MAX_ROUNDS, Reader, Record, digest_of, text_of, too_many_ro
 if TYPE_CHECKING:
     from .._server_request import ServerRequest
 
-#: Characters of sealed state. Clients carry it in every retry, and HTTP servers bound the
-#: body of a request: a larger state would fail there, without a clear error.
+#: Maximum characters of sealed state. Clients send it in every retry, and HTTP servers limit the
+#: body of a request: a larger state would fail there without a clear error.
 MAX_STATE: Final = 64 * 1024
-#: Turns of the trio loop that other tasks of a handler get to ask in the same round. Concurrent
-#: tasks reach their questions a few checkpoints apart: ending at once would cost a round for each.
+#: Turns of the trio loop in which other tasks of a handler may ask in the same round. Concurrent
+#: tasks reach their questions a few checkpoints apart: ending at once would take a round for each.
 SETTLING_TURNS: Final = 5
-#: Seconds that a handler has to reach a question that it asked in an earlier round. Real work may
-#: lie before the question, so turns of the loop are no measure here.
+#: Seconds in which a handler must reach a question that it asked in an earlier round. In seconds,
+#: not turns of the loop, since there may be real work before the question.
 PATIENCE: Final = 1.0
 
-#: The packages between the task of a handler and its question.
+#: The packages whose frames are not the author's.
 _NOT_OWN: Final = frozenset({"noizu_mcp", "trio"})
 
 
@@ -66,15 +66,16 @@ class _Question:
 
     def __init__(self, request: InputRequest) -> None:
         self.request = request
-        self.woken = trio.Event()  # set once its answer is there, or `error`
+        self.woken = trio.Event()  # set once its answer or `error` is there
         self.error: McpError | None = None
 
 
 def take_up(ctx: "ServerRequest") -> bool:
-    """Take up the answers and the state that a retry brings, before its handler runs.
+    """Take up the answers and the state of a retry, before its handler runs.
 
     Returns:
-        True if the handler of the round before was parked and goes on; False if it is to be run.
+        True if the handler of the previous round was parked and continues; False to run the
+        handler.
 
     Raises:
         McpError: The state is not valid for this request, or was used before (-32602).
@@ -85,11 +86,11 @@ def take_up(ctx: "ServerRequest") -> bool:
     binding = _binding(ctx, params)
     sealer = ctx.running.server.sealer
     if isinstance(state, str):
-        # No need to open it: nobody else can have made the very text that was sealed here.
+        # No need to open it: only this server can have sealed this exact text.
         parked = ctx.running.parked.take(state, binding)
         if parked is not None and ctx.scope is not None:
-            # Its providers were asked first, in a task of its own, which cannot end for another
-            # request: the handler runs again.
+            # Its providers were asked first, in a task with its own scope, which cannot continue
+            # for another request: the handler runs again.
             parked.stop()
         elif parked is not None and isinstance(parked.asker, RoundAsker):
             sealer.use(state)
@@ -102,14 +103,14 @@ def take_up(ctx: "ServerRequest") -> bool:
 
 
 class RoundAsker:
-    """Asks by ending the round, and goes on with the answers of the next one.
+    """Asks by ending the round, and continues with the answers of the next round.
 
     Args:
         ctx: The request whose handler asks.
-        binding: The owner of its states; None: it is found out now.
-        recorded: The contents of the state that it brings; None for a first round, and for a server
-            that wants none.
-        given: The answers that it brings, to any questions; None for none.
+        binding: The owner of its states; None to compute it.
+        recorded: The contents of the state that the request carries; None in a first round, and for
+            a server without state.
+        given: The answers that the request carries, to any questions; None for no answers.
 
     Attributes:
         responses: The answers to the handler's own `InputRequired`.
@@ -130,34 +131,34 @@ class RoundAsker:
         self._binding = binding or _binding(ctx, ctx.request.params or {})
         self._round: int = recorded.get("round", 0)
         self._asked: Sequence[str] = recorded.get("asked", ())
-        # Answers that no task has read yet. The client sends each answer once, so an unread one has
-        # to travel on in the state.
+        # Answers that no task has read yet. The client sends each answer once, so an unread answer
+        # must be kept in the state.
         self._unread: JSONObject = {**recorded.get("unread", {}), **self._meant(given)}
         parts = [recorded.get(name) for name in ("answers", "steps", "refused")]
         self.record = Record(*parts)
-        # A handler may mix both styles. Answers that belong to `asked` questions are not for its
-        # `InputRequired`, whose own answers stay those of the round before.
+        # A handler may mix both styles. Answers to `asked` questions are not for its
+        # `InputRequired`, which keeps the answers of the previous round.
         self.responses = recorded.get("given", {}) if self._asked else given
         self.state: str | None = recorded.get("state")
         # Questions of earlier rounds that this run has not asked yet. A run that never asks them is
-        # not deterministic, and its answers would be given to the wrong questions.
+        # not deterministic, and its answers would go to the wrong questions.
         self._missing = {*self.record.answers, *self._asked}
         self._remembered: trio.Event | None = None  # while `_end` waits for `_missing` to be empty
         self._pending: dict[str, _Question] = {}
-        self._count = 0  # of the questions that ever waited
+        self._count = 0  # number of questions that ever waited
         self._running = 0
         self._idle: trio.Event | None = None  # while `_end` waits until no step runs
         self._ending = False
         self._reopened: trio.Event | None = None  # while the handler is parked
         self._sealed = ""  # the state of the last answer
-        # Until the handler asks, or runs a step: it may have run code before, a second time.
+        # Until the handler asks or runs a step: code before that may have run twice.
         self._replays = bool(self._asked)
 
     def _meant(self, given: Mapping[str, Any]) -> JSONObject:
-        """Choose the answers to questions that were asked.
+        """Select the answers to questions that were asked.
 
-        Clients may send answers to anything. One is taken only if the state says that its question
-        was asked: else a client could confirm a question that it never showed.
+        Clients may send any answers. An answer is used only if the state says that its question was
+        asked: else a client could confirm a question that it never showed.
         """
         return {key: given[key] for key in self._asked if key in given}
 
@@ -177,7 +178,7 @@ class RoundAsker:
             # Also for a recorded answer: an await that sometimes does not yield surprises its
             # caller, and concurrent tasks get their turns in every run.
             await trio.lowlevel.checkpoint()
-        # No checkpoint from here until an answer is recorded: `_end` may seal at any.
+        # No checkpoint from here until an answer is recorded: `_end` may seal at any checkpoint.
         self._missing.discard(key)
         if self._remembered is not None and not self._missing:
             self._remembered.set()
@@ -189,7 +190,7 @@ class RoundAsker:
         return value
 
     def _read(self, key: str, read: Reader) -> Any:
-        """Read an answer that a retry has brought; UNSET if there is none, or no valid one."""
+        """Return the answer of a retry; UNSET if it is missing or invalid."""
         if key not in self._unread:
             return UNSET
         answer = self._unread.pop(key)
@@ -197,7 +198,7 @@ class RoundAsker:
             value = read(answer)
         except ProtocolError:
             # `basic/patterns/mrtr` allows an error or a new question: a person who mistyped is
-            # asked again. The count travels in the state, else there would be no bound.
+            # asked again. The count is kept in the state, so that repeats are bounded.
             self.record.refuse(key)
             return UNSET
         self.record.answers[key] = answer
@@ -213,7 +214,7 @@ class RoundAsker:
                 return value
 
     async def _wait(self, key: str, request: InputRequest) -> None:
-        """Wait until a retry has brought the answer to a question.
+        """Wait until a retry brings the answer to a question.
 
         Raises:
             McpError: Too many rounds.
@@ -224,7 +225,7 @@ class RoundAsker:
             self._end_soon()
             await question.woken.wait()
         finally:
-            # A handler may also have given the question up.
+            # Also runs if the handler cancels the question.
             del self._pending[key]
         if question.error is not None:
             raise question.error
@@ -232,14 +233,14 @@ class RoundAsker:
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run the side effect, or return its result from an earlier round."""
         self._replays = False
-        # Also for a recorded answer: concurrent tasks get their turns in every run, so that more of
+        # Also for a recorded result: concurrent tasks get their turns in every run, so that more of
         # them reach their questions in this round.
         await trio.lowlevel.checkpoint()
-        # The state that the client holds has no results of later steps: a replay would repeat them.
+        # The client's state has no results of later steps: a replay would repeat them.
         while self._reopened is not None:
             await self._reopened.wait()
-        # Counted for `_end`: a round that ended in the middle of a step would lose its result, and
-        # the next round would repeat the side effect.
+        # Counted for `_end`: if a round ended in the middle of a step, its result would be lost,
+        # and the next round would repeat the side effect.
         self._running += 1
         try:
             return await self.record.step(name, run)
@@ -252,14 +253,14 @@ class RoundAsker:
         """End the round with the questions and the state of an `InputRequired`."""
         if self._round >= MAX_ROUNDS:
             raise too_many_rounds()
-        # `asked` is empty: the answers of the next round belong to the handler, which reads them
-        # from `ctx.input_responses`, and not to calls of `ask`.
+        # `asked` is empty: the next answers belong to the handler, which reads them from
+        # `ctx.input_responses`, and not to calls of `ask`.
         self._reply(required.requests, {"asked": [], "state": required.state})
         await trio.lowlevel.checkpoint()
         return False
 
     def _note_replay(self) -> None:
-        """Name a handler in the log that has run code again before its first question, once."""
+        """Log once that a handler ran code again before its first question."""
         self._replays = False
         code = _code_before()
         if code is not None and code not in self._ctx.running.replayed:
@@ -275,7 +276,7 @@ class RoundAsker:
     # The end of a round
 
     def _end_soon(self) -> None:
-        """Begin to end the round, if a request is in flight, and that has not begun yet."""
+        """Start to end the round, if a request is in flight and the round is not ending yet."""
         if self._ending or self._reopened is not None:
             return
         if self._round >= MAX_ROUNDS:
@@ -288,7 +289,8 @@ class RoundAsker:
             self._end_now()
             return
         self._ending = True
-        # Not in the nursery of the handler: `_end` may cancel that, and would cancel itself.
+        # Not in the nursery of the handler: `_end` may cancel that nursery, and would cancel
+        # itself.
         self._ctx.running.linger(self._end)
 
     def _is_alone(self) -> bool:
@@ -297,8 +299,8 @@ class RoundAsker:
         return (own is None or own is task) and not task.child_nurseries
 
     async def _end(self) -> None:
-        """End the round once the handler has asked all that it asks now, and no step runs."""
-        # Counting turns from the last new question, not from the first: each question may let
+        """End the round once the handler has asked all its current questions and no step runs."""
+        # Turns are counted from the last new question, not from the first: each question may let
         # another task of the handler reach its own.
         quiet = 0
         while quiet < SETTLING_TURNS:
@@ -312,15 +314,15 @@ class RoundAsker:
         pending = self._pending
         forgot = bool(pending) and not self._is_held_up() and await self._forgot()
         self._ending = False
-        # The handler may have given its questions up, and goes on.
+        # The handler may have cancelled its questions, and continues.
         if pending:
             self._end_now(forgot=forgot)
 
     def _end_now(self, *, forgot: bool = False) -> None:
-        """Answer the request with the questions that wait, and park the handler or cancel it."""
+        """Answer the request with the open questions, and park the handler or cancel it."""
         ctx, pending = self._ctx, self._pending
-        # The handler may have returned or failed beside the question, or the client may have gone.
-        # One request has one answer.
+        # The handler may have returned or failed beside the question, or the client may be gone. A
+        # request has one answer.
         if ctx.answered or ctx.withdrawn:
             return
         if forgot:
@@ -340,18 +342,18 @@ class RoundAsker:
     def _is_held_up(self) -> bool:
         """Tell whether a task waits only because another task took the answer to an equal question.
 
-        The order of the two may differ from round to round. The waiting task gets an answer of its
-        own in the next round, and continues to its earlier questions then.
+        The order of the two may differ between rounds. The waiting task gets an answer in the next
+        round, and then reaches its earlier questions.
         """
         recorded = {*self.record.answers, *self._asked}
-        # The number of a key counts equal questions: the one before is the previous equal one.
+        # The number of a key counts equal questions: number - 1 is the previous one.
         parts = (key.rpartition("-") for key in self._pending)
         return any(f"{name}-{int(number) - 1}" in recorded for name, _, number in parts)
 
     async def _forgot(self) -> bool:
         """Tell whether a question of an earlier round is missing in this one.
 
-        A task of the handler that is slower this time gets `PATIENCE` seconds to ask it.
+        A slower task of the handler gets `PATIENCE` seconds to ask it.
         """
         if self._missing:
             self._remembered = trio.Event()
@@ -360,13 +362,13 @@ class RoundAsker:
         return bool(self._missing)
 
     def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> bool:
-        """Answer with questions and state; False if the answer had to be another one."""
+        """Answer with questions and state; False if it had to answer with an error."""
         record = self.record
         kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
         self._round += 1
         content = {**content, **kept, "round": self._round}
         state = self._ctx.running.server.sealer.seal(content, self._binding)
-        # Checked after sealing: the limit is for the text that a client must carry.
+        # Checked after sealing: the limit applies to the text that a client sends.
         if len(state) > MAX_STATE:
             text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
             self._ctx.send_reason(text)
@@ -385,15 +387,15 @@ class RoundAsker:
     def _park(self) -> bool:
         """Keep the handler for the retry, if there is room for it."""
         ctx = self._ctx
-        # The task of a tool that begins one runs the handler from the start, whatever was parked.
+        # If a tool begins its task itself, the task runs the handler from the start.
         opening = ctx.opening
         begins = opening is not None and opening.begins_itself
         if begins or not ctx.running.parked.add(self._sealed, self._binding, ctx):
             return False
-        # Together with the clocks of the questions: the handler may give those up by itself.
+        # Together with the clocks of the questions: the handler may cancel those.
         self._pause.begin()
         self._reopened = trio.Event()
-        # It waits for a person, and not for the program.
+        # It waits for a person, not for the program.
         ctx.running.working.pop(ctx, None)
         return True
 
@@ -406,7 +408,7 @@ class RoundAsker:
         """Go on with the answers of a retry.
 
         Args:
-            given: The answers that it brings, to any questions.
+            given: The answers of the retry, to any questions.
         """
         self._unread |= self._meant(given)
         reopened: Any = self._reopened
@@ -421,10 +423,10 @@ class RoundAsker:
             self._end_soon()
 
     async def stay_open(self) -> None:
-        """Wait until a request is in flight that can take the result of the handler."""
+        """Wait until a request is in flight that can carry the result of the handler."""
         while self._reopened is not None:
             try:
-                # A handler may end while it is parked: it may give its questions up.
+                # A parked handler may end by itself: it may cancel its questions.
                 await self._reopened.wait()
             finally:
                 self._ctx.running.parked.discard(self._sealed)
@@ -441,11 +443,11 @@ def _not_deterministic(pending: Iterable[InputRequest]) -> str:
 def _binding(ctx: "ServerRequest", params: Mapping[str, Any]) -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
-    2026-07-28 `basic/patterns/mrtr` wants the principal, the method and a digest of the salient
-    parameters in the protected payload. Without them a client could replay the approval of one
-    call in another one.
+    2026-07-28 `basic/patterns/mrtr` requires the principal, the method and a digest of the salient
+    parameters in the protected payload. Otherwise a client could replay the approval of one call in
+    another one.
     """
-    # `_meta` is fresh in each retry, and the other two are what a retry adds.
+    # `_meta` differs in each retry; the other two are added by a retry.
     own = {
         key: value
         for key, value in params.items()
@@ -465,7 +467,7 @@ def _code_before() -> CodeType | None:
     """Find the handler that asks now, if it has run another statement before.
 
     Returns:
-        Its code; None if its question is the first statement, as in each function that it calls.
+        Its code; None if its question is the first statement, also within the functions it calls.
     """
     found: CodeType | None = None
     before = False
@@ -479,7 +481,7 @@ def _code_before() -> CodeType | None:
 
 def _own_frames() -> list[FrameType]:
     """List the author's frames of this task, the innermost first."""
-    # Below the loop of trio are the frames of the program that runs it.
+    # The frames below the trio loop belong to the program that runs it.
     frames = (frame for frame, _ in traceback.walk_stack(None))
     of_task = takewhile(lambda frame: _module_of(frame) != "trio._core._run", frames)
     return [each for each in of_task if _module_of(each).partition(".")[0] not in _NOT_OWN]

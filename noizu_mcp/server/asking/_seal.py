@@ -5,8 +5,8 @@ seals it; its owner, its request and its expiry are inside. Every invalid state 
 same error, so that a client cannot probe which check failed. The reason goes to the log only.
 
 A state is used once: the owner of a valid state that was used before is told so. `_UsedStates`
-remembers which were used, in this process, in a bounded table. A full table forgets the state that
-was used first, and refuses from then on every state that is as old.
+remembers the used states of this process in a bounded table. When the table is full it drops the
+state that was used first, and refuses every state that is as old from then on.
 """
 
 import base64
@@ -25,7 +25,7 @@ from ...engine import ThrottledLog, logger
 from ...jsonrpc import INVALID_PARAMS, parse_json, render
 from ..registry._server_options import STATE_TTL, read_secrets
 
-#: The error text for every refused state.
+#: The error text for every state that is not valid.
 INVALID_STATE: Final = "Invalid requestState"
 #: The error text for a state that its owner has used before.
 USED_STATE: Final = "This requestState was used before; make the call again without it"
@@ -36,10 +36,10 @@ MAX_USED: Final = 20_000
 # one lookup; it is derived, so it tells nothing about the secret.
 _KID: Final = 4
 _KEY: Final = 32
-# 96 bits, the size that GCM is specified for; random, because replicas share keys and no counter.
+# 96 bits, the size that GCM is specified for; random, since replicas share keys but no counter.
 _NONCE: Final = 12
 _TAG: Final = 16
-# A version in the purpose: a new layout gets new keys, and an old state is foreign, not garbage.
+# The purpose has a version: a new layout gets new keys, and old states are recognized as foreign.
 _PURPOSE: Final = b"noizu_mcp requestState v1"
 
 
@@ -48,28 +48,28 @@ class _ForeignError(ValueError):
 
 
 class _UsedStates:
-    """The states that were used; see the head of the module."""
+    """The used states; see the docstring of the module."""
 
     def __init__(self) -> None:
-        self._times: dict[bytes, float] = {}  # of use, by digest, in the order of use
-        self._forgotten = -math.inf  # states that were sealed until then are refused
+        self._times: dict[bytes, float] = {}  # time of use by digest, in order of use
+        self._forgotten = -math.inf  # states sealed until then are refused
 
     def add(self, state: str, sealed: float, now: float) -> bool:
-        """Note that a state is used.
+        """Record that a state is used.
 
         Args:
             state: The state.
             sealed: The time at which it was sealed.
-            now: The time.
+            now: The current time.
 
         Returns:
             False if it was used before, or may have been.
         """
-        # 128 bits of the digest: a state has up to 64 KiB.
+        # 128 bits of the digest, since a state has up to 64 KiB.
         name = hashlib.sha256(state.encode()).digest()[:16]
         if name in self._times or sealed <= self._forgotten:
             return False
-        # The clock of the node that sealed it may be fast.
+        # The clock of the server that sealed it may be ahead.
         self._times[name] = max(sealed, now)
         if len(self._times) > MAX_USED:
             self._forgotten = max(self._forgotten, self._times.pop(next(iter(self._times))))
@@ -80,17 +80,17 @@ class Sealer:
     """Seals and opens state that a client carries.
 
     Args:
-        secrets: The key ring: the first one seals, every one opens. None: the environment's, else
-            a key of this process, so that state does not outlive it.
-        ttl: Seconds that a state is valid.
-        purpose: The input of key derivation: one ring serves several purposes, and a state of one
-            purpose cannot be opened for another.
+        secrets: The key ring: the first key seals, every key opens. None for the environment's, or
+            else a random key of this process; states then end with the process.
+        ttl: Seconds for which a state is valid.
+        purpose: The input of key derivation. One key ring serves several purposes, and a state of
+            one purpose cannot be opened for another.
         noun: The kind of state, for the log.
-        foreign: The log level for state that was never sealed with these keys.
-        clock: Tells the time in seconds; all nodes that share the keys must agree on it.
+        foreign: The log level for state that was not sealed with these keys.
+        clock: Returns the time in seconds. All servers that share the keys must agree on it.
 
     Attributes:
-        lasting: True if there is a key ring; without one, state ends with this process.
+        lasting: True if there is a key ring. Without one, states end with this process.
 
     Raises:
         ValueError: A secret is too short, or can be guessed.
@@ -113,15 +113,15 @@ class Sealer:
         self._purpose = purpose
         self._noun = noun
         self._foreign = foreign
-        # Anyone can send garbage: a line per attempt would fill the log.
+        # Anyone can send invalid states: a line for each would fill the log.
         self._throttled_log = ThrottledLog()
         self._clock = clock
         self._used = _UsedStates()
 
     @functools.cached_property
     def _keys(self) -> dict[bytes, Any]:
-        """The ciphers by the public names of their keys, in the order of the ring."""
-        # Loaded by the first handler that asks: most servers never do, and import time counts.
+        """The ciphers by the public names of their keys, in order of the ring."""
+        # Loaded on first use: most servers never seal a state.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -137,16 +137,17 @@ class Sealer:
 
         Args:
             content: Any JSON value.
-            binding: The owner and the request of the state, JSON values; `open` needs an equal one.
+            binding: The owner and the request of the state, JSON values; `open` needs an equal
+                binding.
 
         Returns:
             Text for `requestState`.
         """
-        # The expiry is inside of the ciphertext: a client cannot move it.
+        # The expiry is inside the ciphertext, so a client cannot change it.
         plain = render([self._clock() + self._ttl, dict(binding), content])
         kid, cipher = next(iter(self._keys.items()))
         nonce = os.urandom(_NONCE)
-        # The key id is authenticated as associated data, so it cannot be exchanged for another one.
+        # The key id is authenticated as associated data, so it cannot be replaced.
         sealed = kid + nonce + cipher.encrypt(nonce, plain, kid)
         return _encode(sealed)
 
@@ -157,32 +158,31 @@ class Sealer:
             The content.
 
         Raises:
-            McpError: The state is not valid for this request, or not any more (-32602). The
-                text does not depend on the reason.
+            McpError: The state is not valid for this request, or has expired (-32602). The text
+                does not depend on the reason.
         """
         return self._open_or_refuse(state, binding)[1]
 
     def open_once(self, state: Any, binding: Mapping[str, Any]) -> Any:
-        """Open a state as `open` does, and use it.
+        """Open a state as `open` does, and mark it as used.
 
         Raises:
             McpError: The state is not valid, or was used before (-32602).
         """
         expires, content = self._open_or_refuse(state, binding)
-        # Checked last: only the owner learns that it was used.
+        # Checked last, so that only the owner learns that the state was used.
         if not self._used.add(state, expires - self._ttl, self._clock()):
             raise McpError(INVALID_PARAMS, USED_STATE)
         return content
 
     def use(self, state: str) -> None:
-        """Use a state that need not be opened: `open_once` refuses it from now on."""
+        """Mark a state as used without opening it. `open_once` refuses it from now on."""
         now = self._clock()
         self._used.add(state, now, now)
 
     def _open_or_refuse(self, state: Any, binding: Mapping[str, Any]) -> tuple[float, Any]:
         try:
-            # ValueError covers the failures of `_open`; any other
-            # exception is a bug and must show.
+            # `_open` raises ValueError for invalid states. Any other exception is a bug.
             return self._open(state, binding)
         except ValueError as error:
             self._log(error)
@@ -201,7 +201,7 @@ class Sealer:
         if cipher is None:
             raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
         expires, bound, content = parse_json(_decrypt(cipher, nonce, sealed, kid))
-        # The seal is checked before anything inside is read: up to here all input is the client's.
+        # The seal is checked before the content is read.
         if self._clock() >= expires:
             raise ValueError("it has expired")
         if bound != binding:
@@ -212,8 +212,8 @@ class Sealer:
 
 @functools.cache
 def _process_secret() -> bytes:
-    # Cached for the process: two servers in one process can open each other's state, as two
-    # replicas with a key ring can.
+    # Cached for the process: two servers in one process can open each other's state, like two
+    # replicas with a key ring.
     return os.urandom(_KEY)
 
 
@@ -234,8 +234,8 @@ def _decode(state: Any) -> bytes:
         raw = base64.b64decode(state + "=" * (-len(state) % 4), b"-_", validate=True)
     except binascii.Error:
         raise _ForeignError("it is no base64 text") from None
-    # Base64 has unused bits at its end, so several texts decode to equal bytes. Only one is
-    # accepted: where a sealed text serves as a name, another spelling would be another name.
+    # The last base64 character has unused bits, so several texts decode to equal bytes. Only one of
+    # them is accepted, since a sealed text is also used as a key.
     if _encode(raw) != state:
         raise _ForeignError("it is not the text that was sealed, but another spelling")
     if len(raw) < _KID + _NONCE + _TAG:

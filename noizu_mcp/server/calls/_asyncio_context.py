@@ -23,11 +23,11 @@ class HandlerCall(AsyncioCall):
         self.ctx = ctx
 
     def from_trio(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a coroutine function of asyncio callable from trio; others stay."""
+        """Make a coroutine function of asyncio callable from trio; others are unchanged."""
         if not inspect.iscoroutinefunction(function):
             return function
 
-        # The name of a step is that of its function.
+        # The name of a step is the name of its function.
         @functools.wraps(function)
         async def crossed(*args: Any) -> Any:
             return await run_asyncio(partial(function, *args))
@@ -36,18 +36,18 @@ class HandlerCall(AsyncioCall):
 
 
 def on_asyncio(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """Make a coroutine function of trio that runs a handler on asyncio.
+    """Wrap a handler on asyncio in a coroutine function of trio.
 
     Args:
-        function: The handler; its last argument is the context, or None.
+        function: The handler. Its last argument is the context, or None.
     """
 
     @functools.wraps(function)
     async def run(*values: Any) -> Any:
         *others, ctx = values
-        if ctx is None:  # the handler takes none
+        if ctx is None:  # the handler takes no context
             return await AsyncioCall().run(partial(function, *values))
-        # Called by an asyncio task of the same request: one method of a server calls another.
+        # An asyncio task of the same request: a method of a server calls another one.
         if ctx.side is not None:
             return await function(*values)
         call = HandlerCall(ctx)
@@ -59,7 +59,7 @@ def on_asyncio(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 def manager_on_asyncio(
     function: Callable[[], AbstractAsyncContextManager[Any]],
 ) -> Callable[[], AbstractAsyncContextManager[Any]]:
-    """Make a function that returns a context manager of trio from one of asyncio."""
+    """Wrap a function that returns an asyncio context manager; the result is for trio."""
 
     @functools.wraps(function)
     def make() -> AbstractAsyncContextManager[Any]:

@@ -2,29 +2,29 @@
 
 Theory of operation. A tool is called in seven ways: by a request, inline or not; through an
 override of `Server.call_tool`; as a task; by a handler (`ctx.call_tool`); through the server that
-mounts its server; and by an override that calls the default. All of them go through these stages,
-in this order, and each stage may end the call:
+mounts its server; and by an override that calls the default. All ways use these stages in this
+order, and each stage may end the call:
 
-1. `find`: the tool by its name, among those that are available to the caller.
-2. `check_known`: an unknown name is an error, unless an override may know it.
-3. `check_scopes`: the caller holds the scopes of the tool. Before anything that shows the tool.
-4. `check_policies`: capability, depth and circles of nested calls, then the policies of the server
+1. `find`: look up the tool by its name, among the tools that are available to the caller.
+2. `check_known`: an unknown name is an error, unless an override handles it.
+3. `check_scopes`: the caller has the scopes of the tool. Before any stage that reveals the tool.
+4. `check_policies`: capability, depth and cycles of nested calls, then the policies of the server
    and of a mounted server. They see the arguments as sent, and run before code of the tool.
-5. `read_arguments`: the arguments fit the schema. An override takes them unread. Invalid arguments
-   wait for no slot.
-6. Time and `max_concurrency`: a call that waits for a slot uses its time.
-7. `run`: the handler runs, again while it returns `InputRequired`; `convert` makes an answer of its
-   value, and `limit_size` bounds it.
+5. `read_arguments`: the arguments match the schema. An override gets them unvalidated. Invalid
+   arguments do not wait for a slot.
+6. Time and `max_concurrency`: waiting for a slot counts towards the timeout.
+7. `run`: the handler runs, and runs again while it returns `InputRequired`; `convert` turns its
+   value into an answer, and `limit_size` limits the size of the answer.
 
-`finish` is all of them from the second on, for code that waits for the result: a handler
-(`NestedCall`) or an override (`DefaultCall`). A request (`RequestedCall`) takes the same stages in
-steps, since most calls end without a task: `begin` ends an inline call, and returns the rest of any
-other. The ways differ in `check_policies`, in who waits, and in where the answer goes. A task is
-`on_request` of the call of its request: its stages up to the fifth are done. A mounted tool is a
-tool whose handler makes a context of the mounted server.
+`finish` runs all stages from the second on, for code that waits for the result: a handler
+(`NestedCall`) or an override (`DefaultCall`). A request (`RequestedCall`) runs the same stages in
+steps, since most calls end without a task: `begin` completes an inline call, and returns the rest
+of any other call. The ways differ in `check_policies`, in who waits, and in where the answer goes.
+A task is made by `on_request` of the call of its request: the stages up to the fifth are done. A
+mounted tool is a tool whose handler makes a context of the mounted server.
 
-An override takes the call at stage 7 instead of the handler. What it passes on unchanged is not
-asked about again, once; every other call that it makes is a call of its own, from stage 1.
+An override replaces the handler in stage 7. A call that it passes on unchanged is not checked
+again, once; every other call that it makes is a separate call, from stage 1.
 """
 
 import abc
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from .._server import Server
     from .._server_context import ServerContext
 
-#: The answer to a call of a tool. A text stands for the result that is this one block of text.
+#: The answer to a call of a tool. A text is short for a result of one text block.
 Answer = ToolResult | str
 _CALL: Final = "call_tool"
 
@@ -67,16 +67,17 @@ class ToolCall(abc.ABC):
     """One call of a tool; see the theory of operation above.
 
     Args:
-        request: The request, or the task, that it belongs to.
+        request: The request or task that the call belongs to.
         server: The server.
         name: The name of the tool.
         arguments: The arguments as sent.
-        context: The context of the call; None: that of the request, which is made if it is needed.
+        context: The context of the call; None for the request's context, which is made on first
+            use.
 
     Attributes:
-        spec: The tool; None if it is not known.
-        overridden: True if an override of `Server.call_tool` takes the call.
-        args: The value that the handler takes, once the arguments are read.
+        spec: The tool; None if unknown.
+        overridden: True if an override of `Server.call_tool` handles the call.
+        args: The converted arguments, after `read_arguments`.
     """
 
     __slots__ = (
@@ -115,56 +116,56 @@ class ToolCall(abc.ABC):
         return self.made_context
 
     def on_request(self, request: "HandledRequest") -> "ToolCall":
-        """Make the same call for another request: for the task that goes on with it."""
+        """Make the same call for another request: the task that continues it."""
         call = copy.copy(self)
         call.request, call.made_context = request, request.context
-        # The override that runs in the task may pass on what it was let through with.
+        # The override in the task may pass on the call that was admitted.
         request.context.admitted = self.context.admitted
         return call
 
     # The stages
 
     def find(self) -> None:
-        """Find the tool, if it is there for the caller."""
+        """Find the tool, if it is available to the caller."""
         spec = self.server.registry.tools.look_up(self.name, self.made_context)
         if spec is not None and spec.available is not None and not is_available(spec, self.context):
             spec = None
         self.spec = spec
 
     def check_known(self) -> None:
-        """Check that the tool is known, or may be known to an override.
+        """Check that the tool is known, or that an override may know it.
 
         Raises:
-            McpError: It is not (-32602).
+            McpError: The tool is unknown (-32602).
         """
         if self.spec is None and not self.overridden:
             raise unknown(self.server.registry.tools, self.name, self.context)
 
     def check_scopes(self) -> None:
-        """Check that the caller holds the scopes of the tool.
+        """Check that the caller has the scopes of the tool.
 
         Raises:
-            InsufficientScope: The caller does not.
+            InsufficientScope: A scope is missing.
         """
         if self.spec is not None and self.spec.requires is not None:
             self.request.check_scopes(self.spec.requires)
 
     @abc.abstractmethod
     def check_policies(self) -> Awaitable[None] | None:
-        """Ask whether the call may go on; each way of calling has its own.
+        """Check the policies. Each way of calling overrides this.
 
         Returns:
-            The rest of the work, which may raise the same; None if all have been asked.
+            The rest of the work, which may raise the same; None if all policies were asked.
 
         Raises:
-            Denied: The call must not go on.
+            Denied: A policy denies the call.
         """
 
     def read_arguments(self) -> ToolResult | None:
-        """Turn the arguments into the value that the handler takes.
+        """Convert the arguments to the values that the handler takes.
 
         Returns:
-            The answer for the model if they do not fit, or if a validator of the author's crashed
+            The answer for the model if they do not match the schema, or if a validator crashed
             (2025-11-25 `server/tools`, "Error Handling"); else None.
 
         Raises:
@@ -182,15 +183,15 @@ class ToolCall(abc.ABC):
         return refusal
 
     def note_coercion(self) -> None:
-        """Note for listeners that the arguments had text for other types."""
+        """Record for listeners that some text arguments were converted to other types."""
         self.context.note_coercion()
 
     async def finish(self) -> ToolResult:
-        """Take all stages after `find`, and return the result; `TIMED_OUT` itself without time.
+        """Run all stages after `find`, and return the result; `TIMED_OUT` itself after a timeout.
 
         Raises:
             McpError: The tool is unknown, or its handler raised it.
-            InsufficientScope: The caller may not call it.
+            InsufficientScope: The caller lacks a scope.
         """
         self.check_known()
         self.check_scopes()
@@ -222,7 +223,7 @@ class ToolCall(abc.ABC):
             InsufficientScope: The handler raised it.
         """
         try:
-            # The conversion is inside as well: it reads objects of the author's, which may raise.
+            # Also converted inside: it reads objects of the author, which may raise.
             return self.limit_size(call_user_code(partial(self._call_inline, spec)))
         except BaseException as error:
             if not is_crash(error):
@@ -232,15 +233,16 @@ class ToolCall(abc.ABC):
     def _call_inline(self, spec: ToolSpec) -> Answer:
         value = spec.invoke(self.args, self._given(spec))
         if isinstance(value, InputRequired):
-            # On a pipe an inline handler runs in the message loop: waiting would stop all requests.
+            # On a pipe an inline handler runs in the message loop: if it waited, no request would
+            # be read.
             raise TypeError("an inline handler cannot ask: it must not wait")
         return self.convert(value)
 
     async def run(self) -> Answer:
-        """Run the handler, or the override: async code here, sync code in a thread.
+        """Run the handler or the override: async code in this task, sync code in a thread.
 
         Returns:
-            The answer; `CRASHED` for code that raised an unexpected exception.
+            The answer; `CRASHED` if the code raised an unexpected exception.
 
         Raises:
             McpError: The handler raised it.
@@ -253,9 +255,9 @@ class ToolCall(abc.ABC):
                 value = await settle(self._call_override, request)
             else:
                 handler = partial(self._call_handler, spec)
-                # A handler without ctx could not read the answers of the next round.
+                # A handler without ctx cannot read the answers of the next round.
                 answered = request if spec.takes_context else None
-                # Looked at before a context manager is made: most tools have no limit.
+                # Checked before a context manager is made: most tools have no limit.
                 if spec.max_concurrency is None:
                     value = await settle(handler, answered)
                 else:
@@ -281,7 +283,7 @@ class ToolCall(abc.ABC):
         return run_user_code(self.server.call_tool(self.name, self.arguments, self.context))
 
     def _given(self, spec: ToolSpec) -> "ServerContext | None":
-        # Most handlers take no context. The handler of a mounted tool makes one of it.
+        # Most handlers take no context. The handler of a mounted tool makes one from it.
         return self.context if spec.takes_context or spec.guard is not None else None
 
     @property
@@ -296,25 +298,24 @@ class ToolCall(abc.ABC):
         return self.spec.source
 
     def convert(self, value: Any) -> Answer:
-        """Convert the value of a handler; a value that cannot be sent goes to the log."""
+        """Convert the value of a handler. A value that cannot be sent is logged."""
         spec = self.spec
-        # Most answers. Not of a subclass, which may be an enumeration: those have forms of their
-        # own.
+        # Most answers. Not for subclasses such as enumerations, which are converted differently.
         if value.__class__ is str and (spec is None or spec.output is None):
             text: str = value
             return text
         if isinstance(value, InputRequired):
-            return ASKED  # it is never sent
+            return ASKED  # it is not sent
         result, breach = to_result(spec, value)
         if breach is not None:
             source = _CALL if spec is None else spec.source
             text = "%s broke its contract: %s"
-            # By source: each tool has its own share of the log, so that a noisy one hides no other.
+            # Logged by source: each tool has its own rate limit, so a noisy tool hides no other.
             self.server.crash_log.entry(logging.ERROR, (text, source), text, source, breach)
         return result
 
     def limit_size(self, answer: Answer) -> Answer:
-        """Replace an answer that is larger than the tool may give."""
+        """Replace an answer that exceeds the size limit of the tool."""
         most = None if self.spec is None else self.spec.max_result_bytes
         if most is None:
             most = self.server.options.max_result_bytes
@@ -322,5 +323,5 @@ class ToolCall(abc.ABC):
 
 
 def as_result(answer: Answer) -> ToolResult:
-    """Convert an answer into the result that it stands for."""
+    """Convert an answer into a result."""
     return ToolResult(answer) if isinstance(answer, str) else answer

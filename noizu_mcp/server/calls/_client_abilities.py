@@ -1,4 +1,4 @@
-"""Questions in the words of a revision, for clients that are able to answer them."""
+"""Questions in the wire format of a revision, and the client capabilities that they need."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,16 @@ from ...types import InputRequest
 
 
 def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> InputRequest:
-    """Write a question in the words of the revision; the client must be able to take it.
+    """Convert a question to the wire format of a revision, and check the client's capabilities.
 
     Args:
         envelope: The metadata of the request whose handler asks.
         method: Its method.
-        request: The question, in the words of the newest revision.
+        request: The question, in the form of the newest revision.
 
     Raises:
-        McpError: The client cannot take it; see `_check_ability`.
-        ToolError: The client cannot take it; see `_check_ability`.
+        McpError: The client does not support the question; see `_check_ability`.
+        ToolError: The client does not support the question; see `_check_ability`.
     """
     revision = envelope.revision.name
     needs, adapted = adapt_request(request, revision)
@@ -32,7 +32,7 @@ def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> 
 
 
 def _check_ability(envelope: Envelope, method: str, needs: Mapping[str, Any]) -> None:
-    """Check that the client has the capabilities for a question, before anything is sent.
+    """Check that the client has the capabilities for a question. Nothing has been sent yet.
 
     Raises:
         McpError: A capability is missing: -32021 on 2026-07-28 (`basic/index`, error codes).
@@ -55,7 +55,7 @@ def _refusal(method: str, text: str) -> McpError | ToolError:
 
 
 def _has_ability(envelope: Envelope, name: str, parts: Mapping[str, Any]) -> bool:
-    """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
+    """Compare by presence; an empty elicitation capability means forms (client/elicitation)."""
     offered = envelope.client_capabilities.get(name)
     if not isinstance(offered, Mapping):
         return False

@@ -1,11 +1,11 @@
 """Slots of calls whose tool has `max_concurrency`.
 
-Theory of operation. A slot holds a token of its tool's limiter, or waits for one, or has given it
-back while the handler asks the client. Without the last state, calls that wait for people would
-block all others, and a tool with one slot could deadlock when its question leads to another call.
-`_asking` counts the questions: the first one gives the token back, the last answer takes one again.
-The token belongs to the slot and not to a task, since several tasks of one handler may ask. Each
-exit of `one_of` gives back, so a cancelled call leaves nothing behind.
+Theory of operation. A slot holds a token of its tool's limiter, or waits for a token, or has
+released it while the handler asks the client. Without the last state, calls that wait for people
+would block all others, and a tool with one slot could deadlock when its question leads to another
+call. `_asking` counts the questions: the first one releases the token, the last answer acquires one
+again. The token belongs to the slot, not to a task, since several tasks of one handler may ask.
+Every exit of `one_of` releases the token, so a cancelled call leaves nothing behind.
 """
 
 from collections.abc import AsyncIterator
@@ -19,21 +19,21 @@ from ...engine import ClientShare
 
 
 class Slot:
-    """The slot of one call; given back while the client is asked.
+    """The slot of one call. Its token is released while the client is asked.
 
     Args:
-        share: The tokens of the tool, as the client may use them.
+        share: The tokens of the tool, as this client may use them.
     """
 
     def __init__(self, share: ClientShare) -> None:
         self._share = share
         self._held = False
         self._asking = 0
-        # Two tasks of one handler must not take a token each: one of them would never be released.
+        # Two tasks of one handler must not acquire a token each: one would never be released.
         self._taking = trio.Lock()
 
     async def take(self, *, again: bool = True) -> None:
-        """Wait for a token and take it, unless another task of the handler was first.
+        """Wait for a token and acquire it, unless another task of the handler did.
 
         Args:
             again: False for the first token of the call.
@@ -42,7 +42,7 @@ class Slot:
             QueueFull: Too many calls wait for their first token.
         """
         # Without a checkpoint if possible. A task that was cancelled while it waited for an answer
-        # comes through here too, and `acquire` would raise `Cancelled` with a token free.
+        # also runs this, and `acquire` would raise `Cancelled` although a token is free.
         try:
             self._taking.acquire_nowait()
         except trio.WouldBlock:
@@ -67,28 +67,28 @@ class Slot:
             self._share.release()
 
     def ask(self) -> None:
-        """Give the token back, until each `ask` has its `answered`."""
+        """Release the token, until each `ask` has its `answered`."""
         self._asking += 1
         self.give_back()
 
     async def answered(self) -> None:
-        """Take a token again after the last answer."""
+        """Acquire a token again after the last answer."""
         self._asking -= 1
         if self._asking == 0:
             await self.take()
 
 
 # A context variable, not an attribute of the request's context: a call may call other tools, each
-# with a slot of its own, and all of them ask through the one context of the request.
+# with its own slot, and all of them ask through the one context of the request.
 _CURRENT: Final[ContextVar[Slot | None]] = ContextVar("slot", default=None)
 
 
 @asynccontextmanager
 async def one_of(share: ClientShare) -> AsyncIterator[None]:
-    """Run the block with a slot; while the block asks the client, another call may have it.
+    """Run the block with a slot. While the block asks the client, another call may use the slot.
 
     Args:
-        share: The tokens of the tool, as the client may use them.
+        share: The tokens of the tool, as this client may use them.
 
     Raises:
         QueueFull: Too many calls wait.

@@ -1,4 +1,4 @@
-"""Calls of handlers, whatever they serve, and what becomes of their failures."""
+"""Calls of handlers, and the conversion of their failures."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -39,13 +39,12 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: The result of a crashed handler. The details go to the log only: an exception text may hold
-#: secrets, and a model may repeat it. Compared by identity: a tool may return an equal text.
+#: The result of a crashed handler. Details are logged only: an exception text may contain secrets,
+#: and a model may repeat it. Compared by identity: a tool may return an equal text.
 CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True)
-#: The result of a call that ran out of time: a result, so that the model can go on without the
-#: tool.
+#: The result of a call that timed out: a result, so that the model can go on without the tool.
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
-#: What a client learns of a handler that stores session state where there is no session.
+#: Sent if a handler stores session state and there is no session.
 NO_SESSION: Final = (
     "This needs a session, and protocol version 2026-07-28 has no sessions; it works for clients of"
     " earlier versions only"
@@ -53,15 +52,16 @@ NO_SESSION: Final = (
 _NO_SESSION: Final = ToolResult(Content.text(NO_SESSION), is_error=True)
 
 
-#: The answer of a handler that has asked with `InputRequired`; the request was answered with that.
+#: The answer of a handler that returned `InputRequired`. The request is answered already.
 ASKED: Final = ToolResult()
 
 
 class ClientRefusal(McpError):
     """The error with which the client answered a question.
 
-    Handlers may catch it as an `McpError`. A tool that does not catch it has not chosen to answer
-    with a protocol error: the model gets a result instead, and can go on without the answer.
+    Handlers may catch it as an `McpError`. If a tool does not catch it, the author did not choose
+    to answer with a protocol error: the model gets a result instead, and can go on without the
+    answer.
 
     Args:
         method: The method of the question.
@@ -73,12 +73,12 @@ class ClientRefusal(McpError):
         super().__init__(error.code, error.message, error.data)
 
 
-#: Errors that are meant for the client; their text is sent.
+#: Errors that are meant for the client. Their text is sent.
 _CHOSEN: Final = (McpError, ToolError, InsufficientScope)
 
 
 class Caller(Protocol):
-    """A call of a handler, as `invoke_handler` needs it."""
+    """A call of a handler, as `invoke_handler` uses it."""
 
     @property
     def server(self) -> "Server":
@@ -92,24 +92,24 @@ class Caller(Protocol):
 def invoke_handler(
     caller: Caller, mode: str, source: str, invoke: Callable[[], Any]
 ) -> Awaitable[Any]:
-    """Call a handler: async and inline ones here, others in a thread.
+    """Call a handler: async and inline handlers in this task, others in a thread.
 
     Args:
-        caller: The call, or the context of it.
+        caller: The call, or its context.
         mode: `async`, `inline` or `thread`.
         source: Names the handler.
         invoke: Calls it.
 
     Raises:
-        TooManyAbandoned: Too many of its threads have not ended.
+        TooManyAbandoned: Too many of its abandoned threads still run.
     """
-    # Not a coroutine function: each call of a tool would make one coroutine more.
+    # Not a coroutine function, which would make one more coroutine for each call.
     if mode == "async":
         return run_user_code(invoke())
     if mode == "inline":
         return _call_inline(invoke)
-    # A thread cannot be stopped: an abandoned one goes on, and keeps its token of the limiter until
-    # it ends. So a cancelled request ends at once, and the threads stay bounded all the same.
+    # A thread cannot be stopped: an abandoned thread goes on, and keeps its token of the limiter
+    # until it ends. So a cancelled request ends at once, and the number of threads stays bounded.
     return run_user_code(caller.server.abandoned.run(source, invoke, caller.threads))
 
 
@@ -118,11 +118,11 @@ async def _call_inline(invoke: Callable[[], Any]) -> Any:
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], request: "HandledRequest | None") -> Any:
-    """Run a handler, and repeat it while it returns `InputRequired` and the answers come.
+    """Run a handler, and run it again while it returns `InputRequired` and gets answers.
 
     Args:
         invoke: Calls the handler.
-        request: The request or task; None for a handler that takes no answers.
+        request: The request or task; None for a handler that takes no context.
 
     Returns:
         The last value of the handler; an `InputRequired` if the request was answered with it.
@@ -130,14 +130,14 @@ async def settle(invoke: Callable[[], Awaitable[Any]], request: "HandledRequest 
     try:
         value = await invoke()
     finally:
-        # It may have ended without the answers to its questions, while no request is in flight.
+        # The handler may have ended without its answers, while no request is in flight.
         if request is not None and request.asker is not None:
             await request.asker.stay_open()
     while isinstance(value, InputRequired):
         if request is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
-        # On 2026-07-28 the round ends here: the client comes back with a new request, and nothing
-        # waits in the meantime.
+        # On 2026-07-28 the round ends here: the client sends a new request, and nothing waits in
+        # the meantime.
         if not await request.retry(value):
             return value
         value = await invoke()
@@ -148,17 +148,17 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     """Convert the exception of a handler into a result.
 
     Args:
-        server: The server with the log.
-        source: The place of the handler, for the log.
-        error: The exception; see `chosen_error` for a group. A client's refusal of a question
-            becomes a result for the model.
+        server: The server, for its log.
+        source: Names the handler in the log.
+        error: The exception; see `chosen_error` for groups. If the client refused a question, the
+            result tells the model.
 
     Raises:
         McpError: The handler raised it.
         InsufficientScope: The handler raised it.
     """
     error = chosen_error(error)
-    # Before McpError, its base class: the handler did not choose to answer with this error, and a
+    # Before McpError, its base class: the handler did not choose this error as the answer, and a
     # model can go on without the answer.
     if isinstance(error, ClientRefusal):
         text = f"The client refused {error.method}: {error.message} ({error.code})"
@@ -168,13 +168,13 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     if isinstance(error, ToolError):
         try:
             return error_result(error)
-        except BaseException as bad:  # its content is not valid content
+        except BaseException as bad:  # its content is not valid
             if not is_crash(bad):
                 raise
             error = bad
     if isinstance(error, ConnectionClosed):
-        # The connection ended while the handler asked. Nobody reads the answer, and a log entry
-        # would report each client that leaves.
+        # The connection ended while the handler asked. The answer is not read, and a log entry
+        # would be written for each client that leaves.
         return CRASHED
     if isinstance(error, RequestTimeout):
         return ToolResult.error(timed_out(error))
@@ -186,17 +186,17 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
 
 
 def log_no_session(server: "Server", source: str, error: NoSessionError) -> None:
-    """Log, without a traceback, what the author of a handler should write."""
+    """Log, without a traceback, how the author can fix the handler."""
     text = "%s cannot keep session state: %s"
     server.crash_log.entry(logging.ERROR, (text, source), text, source, error)
 
 
 def chosen_error(error: BaseException) -> BaseException:
-    """Take the error to answer with out of the groups that nurseries put around it.
+    """Unwrap the error to answer with from the exception groups of nurseries.
 
-    Concurrent questions are often refused together: if all exceptions of a group are meant for the
-    client, one stands for the group, an error of the author before a refusal. Any other failure
-    must not hide behind them, so a group with one stays a group.
+    Concurrent questions are often refused together. If all exceptions of a group are meant for the
+    client, one of them is the answer, an error of the author before a refusal. A group with any
+    other exception stays a group, so that the failure is not hidden.
     """
     if isinstance(error, BaseExceptionGroup) and error.split(_CHOSEN)[1] is None:
         error = error.split(ClientRefusal)[1] or error
@@ -206,12 +206,12 @@ def chosen_error(error: BaseException) -> BaseException:
 
 
 def timed_out(error: Exception) -> str:
-    """Make the text for a model: the client did not answer in time."""
+    """Make the text for a model after the client did not answer in time."""
     return f"The client did not answer in time: {error}"
 
 
 def ending_of(result: ToolResult) -> Ending | None:
-    """Return how a call ended, for listeners, where the result alone does not tell."""
+    """Return how a call ended, for listeners; None if the result alone shows it."""
     if result is CRASHED or result is _NO_SESSION:
         return "crashed"
     return "timed_out" if result is TIMED_OUT else None
@@ -220,15 +220,15 @@ def ending_of(result: ToolResult) -> Ending | None:
 async def within(
     server: "Server", spec: Timed | None, work: Callable[[], Awaitable[Result]]
 ) -> Result:
-    """Read a resource or get a prompt within another request, with its own timeout.
+    """Read a resource or get a prompt within another request, with a separate timeout.
 
     Args:
         server: The server.
-        spec: The component; None where nothing is registered.
+        spec: The component; None if it is not registered.
         work: The work.
 
     Raises:
-        McpError: The time is over (-32603).
+        McpError: The call timed out (-32603).
     """
     if spec is None:
         return await work()
@@ -248,13 +248,13 @@ async def read_found(
 
     Raises:
         McpError: There is no such resource.
-        InsufficientScope: The caller may not read it.
+        InsufficientScope: The caller lacks a scope.
     """
     if found is None:
         raise not_found(uri, context)
     spec, variables = found
     check_scopes(spec, context)
-    # Variables are None for a plain resource only: a template without variables has an empty
+    # Variables are None for a plain resource only. A template without variables has an empty
     # mapping.
     arguments = (uri, context) if variables is None else (uri, variables, context)
     value = await invoke_handler(context, spec.mode, spec.source, partial(spec.invoke, *arguments))
@@ -273,13 +273,13 @@ async def read_any(
 
     Raises:
         McpError: There is no such resource.
-        InsufficientScope: The caller may not read it.
+        InsufficientScope: The caller lacks a scope.
     """
     try:
         if not server.registry.overrides("read_resource"):
             return await read_found(uri, found, context)
         if found is not None:
-            # An override replaces the reading, never the scopes that the registration requires.
+            # An override replaces the reading, but not the scopes that the registration requires.
             check_scopes(found[0], context)
         value = await run_user_code(server.read_resource(uri, context))
     except ResourceNotFound as error:

@@ -1,9 +1,9 @@
-"""Components bound for one server: to the loop of each, and to the schema engine of the server.
+"""Binds components to the loop of each, and to the schema engine of the server.
 
-The loop of a component is that of its option `loop`, or that of its server.
+The loop of a component is its option `loop`, or else the loop of its server.
 
-A handler on asyncio is bound as a coroutine function of trio that runs it there. So the way of a
-request is the same for both, and a server without asyncio neither loads nor pays anything.
+A handler on asyncio is bound as a coroutine function of trio that runs it there. So both kinds of
+handlers are called in the same way, and a server without asyncio does not load it.
 """
 
 import inspect
@@ -28,21 +28,21 @@ def bind_all(items: Iterable[Any], feature: str, options: "ServerOptions") -> li
 
     Args:
         items: Component classes, instances, functions, and registrations.
-        feature: The list of the server that they are for: `tools`, `resources` or `prompts`.
+        feature: The list of the server: `tools`, `resources` or `prompts`.
         options: The options of the server.
 
     Returns:
         The bound components.
 
     Raises:
-        DefinitionError: An item cannot be registered, two have one name, URI or template, or the
-            engine does not serve a schema.
+        DefinitionError: An item cannot be registered, two items have one name, URI or template, or
+            the engine does not support a schema.
     """
     engine = options.schema_engine
     if engine is None:
         specs = expand(items, feature)
     else:
-        # Functions are read here, classes have been.
+        # Functions are read here; classes were read by their class statements.
         with using_engine(engine):
             specs = [spec.on_engine(engine) for spec in expand(items, feature)]
     return [_bind(spec, spec.loop or options.loop) for spec in specs]
@@ -72,11 +72,11 @@ def _bind(spec: Any, loop: str) -> Any:
 
 
 def bind_policy(policy: "Policy", loop: str) -> Callable[..., Any]:
-    """Give the `check` of a policy as a function for trio.
+    """Return the `check` of a policy as a function for trio.
 
     Args:
         policy: The policy.
-        loop: The loop of a policy that names none.
+        loop: The loop of policies without a `loop` option.
     """
     check = policy.check
     if (policy.loop or loop) == "trio" or not inspect.iscoroutinefunction(check):
@@ -87,11 +87,11 @@ def bind_policy(policy: "Policy", loop: str) -> Callable[..., Any]:
 
 
 def bind_methods(server: Any, names: Iterable[str]) -> None:
-    """Let methods of a server run on asyncio, and its lifespan.
+    """Let methods of a server, and its lifespan, run on asyncio.
 
     Args:
-        server: The server. The functions become attributes of the instance: they stand before the
-            methods of its class.
+        server: The server. The functions become attributes of the instance, which hide the methods
+            of its class.
         names: The methods that its class overrides.
     """
     from ._asyncio_context import manager_on_asyncio, on_asyncio
@@ -102,7 +102,7 @@ def bind_methods(server: Any, names: Iterable[str]) -> None:
 
 
 def on_trio(function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable[Result]:
-    """Call a coroutine function of trio; an override that calls it may run on asyncio.
+    """Call a coroutine function of trio from an override that may run on asyncio.
 
     Args:
         function: The function.

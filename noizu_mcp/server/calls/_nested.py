@@ -1,11 +1,10 @@
 """Calls of tools by handlers: `ctx.call_tool`.
 
 Theory of operation. A nested call has its own context: the request's, with another capability and
-call chain. So progress, questions, cancellation and
-session are those of the request, in both eras, and a handler that is run again for its answers
-makes the same calls again. A capability is joined with that of the calling handler, so it can only
-narrow. No tool calls itself, at any distance, and the chain is bounded: calls always come to an
-end.
+call chain. So it shares progress, questions, cancellation and session with the request, in both
+eras, and a handler that runs again makes the same calls again. A capability is joined with the
+capability of the calling handler, so it can only become narrower. No tool calls itself, directly or
+indirectly, and the depth of calls is limited, so nested calls always end.
 """
 
 from collections.abc import Mapping
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 async def open_text(ctx: ServerContext, text: str) -> IssuedCapability:
-    """Open the text of a capability, once.
+    """Open the text of a capability, and mark it as used.
 
     Raises:
         Denied: It is not valid.
@@ -43,8 +42,8 @@ async def open_text(ctx: ServerContext, text: str) -> IssuedCapability:
         issuer.redeem(id_, capability)
         return True
 
-    # A step: a handler that is run again for its answers opens the text again, and the sealed state
-    # of its request says that it has done so.
+    # A step: if the handler runs again for its answers, it opens the text again, and the sealed
+    # state of its request has recorded that.
     await ctx.step(open_capability, id_)
     return capability
 
@@ -73,11 +72,11 @@ class NestedCall(ToolCall):
         self.recording: NestedRecording | None = None
 
     async def check_policies(self) -> None:
-        """Make the context of the call, and check capability, depth, circles and policies.
+        """Make the context of the call, and check capability, depth, cycles and policies.
 
         Raises:
-            Denied: The call must not go on.
-            McpError: The same; the error for an unknown tool.
+            Denied: The call is denied.
+            McpError: The call is denied, with the error for an unknown tool.
         """
         outer, name = self.context, self.name
         held = await self._join(outer)
@@ -117,14 +116,13 @@ class NestedCall(ToolCall):
         return super().refuse(denied)
 
     async def finish(self) -> ToolResult:
-        """Take all stages after `find`; see `ToolCall`."""
+        """Run all stages after `find`; see `ToolCall`."""
         result = await super().finish()
         if self.recording is not None and self.recording.ending is None:
             self.recording.ending = "input_required" if result is ASKED else ending_of(result)
         if result is ASKED:
-            # The handler has asked by hand, and its request is answered with that. The call around
-            # it must not go on with a result that does not exist yet: it runs again with the
-            # answers.
+            # The handler returned `InputRequired`, and its request is answered with it. The calling
+            # handler must not go on without a result: it runs again with the answers.
             self.request.stop()
             await trio.sleep_forever()
         return result

@@ -1,8 +1,8 @@
-"""Checks of policies, before a handler runs; they fail closed.
+"""Checks of policies before a handler runs. They fail closed.
 
-Each run of a handler is checked once. A handler that waits for an answer, and goes on with it, runs
-once; one that is run again from its start is checked again. An override that passes a call on
-unchanged is not checked a second time; a call that it changes, or makes, is another call.
+Each run of a handler is checked once. A handler that waits for an answer and continues runs once; a
+handler that is run again from its start is checked again. A call that an override passes on
+unchanged is not checked a second time; a call that it changes or makes is another call.
 """
 
 import copy
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ...components import Context
     from .._server_context import ServerContext
 
-#: The reason of a policy that failed. The details go to the log only: they may hold secrets.
+#: The reason for a policy that failed. Details are logged only: they may contain secrets.
 FAILED: Final = "policy failed"
-#: The reason where a decision could not be kept.
+#: The reason if a decision could not be recorded.
 UNKEPT: Final = "audit failed"
 
 
@@ -42,7 +42,7 @@ _OVERRIDES: Final[Mapping[CallKind, str]] = {
 
 
 class Admitted(NamedTuple):
-    """A call that policies have let through to an override, and that it may pass on once."""
+    """A call that policies have admitted to an override, which may pass it on once."""
 
     kind: CallKind
     name: str
@@ -58,29 +58,29 @@ def admit(
     *,
     within: bool = False,
 ) -> Awaitable[None] | None:
-    """Ask the policies about a call that is about to begin.
+    """Check the policies of a call that is about to begin.
 
     Args:
         kind: The kind of the call.
         name: The name or URI.
         arguments: The arguments as sent.
         spec: The registration; None if only an override knows it.
-        ctx: The request; or the session.
-        within: True for a call that the handler of `ctx` makes; else it is that of `ctx` itself.
+        ctx: The request or session.
+        within: True for a call made by the handler of `ctx`; False for the call of `ctx` itself.
 
     Returns:
-        The rest of the work, which may raise the same; None if all have been asked.
+        The rest of the work, which may raise the same; None if all policies were asked.
 
     Raises:
-        Denied: The call must not go on.
-        DeniedHidden: The same, and the caller must not learn that the component exists.
+        Denied: The call is denied.
+        DeniedHidden: The call is denied, and the caller must not learn that the component exists.
     """
     server = ctx.running.server
     chain = server.policies.chains.get(kind)
     waits = chain is not None and chain.waits
     if waits or server.telemetry.listeners or is_guarded(spec):
         return _admit(kind, name, arguments, spec, ctx, within=within)
-    # By far the most: no coroutine and no scope are needed.
+    # Most calls: no coroutine and no scope are needed.
     if chain is not None:
         call = call_of(kind, name, arguments, spec, ctx, within=within)
         _, denied = _decide_at_once(chain, call, ctx)
@@ -100,7 +100,7 @@ async def _admit(
     *,
     within: bool,
 ) -> None:
-    """Ask policies of which one may wait, and tell listeners; see `admit`."""
+    """Check policies of which one may wait, and emit the decision; see `admit`."""
     server = ctx.running.server
     chain = server.policies.chains.get(kind)
     if chain is not None:
@@ -126,7 +126,7 @@ def call_of(
     within: bool,
 ) -> PolicyCall:
     """Describe a call for policies; see `admit`."""
-    # The texts of the URI, not the values that the handler takes: those are checked and converted.
+    # The text variables of the URI, not the converted values that the handler takes.
     template = getattr(spec, "uri_template", None) if kind == "resource" else None
     if template is not None:
         arguments = template.match(name)
@@ -145,29 +145,29 @@ def call_of(
 def let_through(
     kind: CallKind, name: str, arguments: Mapping[str, Any], ctx: "ServerContext"
 ) -> None:
-    """Note that an override may pass this call on, once."""
-    # A copy: the override may change the mapping that it gets.
+    """Record that an override may pass this call on, once."""
+    # A copy: the override may change the mapping.
     ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
 
 
 async def admit_within(
     kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
 ) -> None:
-    """Ask the policies about a call that a handler or an override makes; see `admit`.
+    """Check the policies of a call that a handler or an override makes; see `admit`.
 
     Raises:
-        Denied: The call must not go on.
-        McpError: The same; the error for an unknown component.
+        Denied: The call is denied.
+        McpError: The call is denied, with the error for an unknown component.
     """
     await hide(partial(admit, kind, name, arguments, spec, ctx, within=True))
 
 
 async def hide(check: Callable[[], Awaitable[None] | None]) -> None:
-    """Run a check whose refusal reaches code of the author.
+    """Run a check whose exceptions reach code of the author; see `DeniedHidden`.
 
     Raises:
-        Denied: The call must not go on.
-        McpError: The same; the error for an unknown component.
+        Denied: The call is denied.
+        McpError: The call is denied, with the error for an unknown component.
     """
     try:
         rest = check()
@@ -180,9 +180,9 @@ async def hide(check: Callable[[], Awaitable[None] | None]) -> None:
 async def admit_again(
     kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
 ) -> None:
-    """Ask about a registered component that an override or a handler calls; see `admit_within`.
+    """Check the policies of a registered component that an override or a handler calls.
 
-    The call that the override itself was let through with is not asked about again, once.
+    See `admit_within`. The call that was admitted to the override is not checked again, once.
     """
     admitted, ctx.admitted = ctx.admitted, None
     if admitted != (kind, name, arguments):
@@ -197,31 +197,31 @@ async def admit_again(
 async def note_decision(
     call: PolicyCall, policy: str | None, denied: Denied | None, ctx: "ServerContext"
 ) -> None:
-    """Tell listeners of a decision, and raise it if the call was denied.
+    """Emit a decision to listeners, and raise it if the call was denied.
 
     Args:
         call: The call.
-        policy: The policy that denied; None if the call may go on.
-        denied: The refusal; None if the call may go on.
+        policy: The policy that denied; None if the call is allowed.
+        denied: The refusal; None if the call is allowed.
         ctx: The request.
 
     Raises:
-        Denied: The call was denied, or its record could not be kept.
-        DeniedHidden: The same, and the caller must not learn that the component exists.
+        Denied: The call was denied, or the decision could not be recorded.
+        DeniedHidden: The call was denied, and the caller must not learn that the component exists.
     """
     telemetry = ctx.running.server.telemetry
     if telemetry.listeners:
         event = observe_decision(ctx, call, policy, None if denied is None else denied.reason)
         if not await telemetry.confirm(event) and denied is None:
             denied = Denied(UNKEPT)
-            # Another listener may have kept that the call was let through.
+            # Another listener may have recorded that the call was allowed.
             await telemetry.confirm(observe_decision(ctx, call, "audit", UNKEPT))
     if denied is not None:
         raise refusal(call.kind, call.name, call.spec, denied, ctx)
 
 
 def refusal(kind: CallKind, name: str, spec: Any, denied: Denied, ctx: "Context") -> Denied:
-    """Return the error for a denied call; a hidden component is like an unknown one.
+    """Return the error for a denied call. A hidden component looks like an unknown one.
 
     Args:
         kind: The kind of the call.
@@ -233,7 +233,7 @@ def refusal(kind: CallKind, name: str, spec: Any, denied: Denied, ctx: "Context"
     registry = ctx.server.registry
     if spec is None or not spec.hidden:
         return denied
-    # Word for word what a caller gets for a name that does not exist.
+    # Exactly the error for a name that does not exist.
     if spec.key == "name":
         collection = registry.tools if kind == "tool" else registry.prompts
         answer = unknown(collection, name, ctx)
@@ -247,7 +247,7 @@ def refusal(kind: CallKind, name: str, spec: Any, denied: Denied, ctx: "Context"
 def _decide_at_once(
     chain: Chain, call: PolicyCall, ctx: "ServerContext"
 ) -> tuple[str | None, Denied | None]:
-    """Ask policies that cannot wait; see `_decide`."""
+    """Check policies that cannot wait; see `_decide`."""
     asked: list[BoundPolicy] = []
     try:
         call_user_code(partial(_ask_at_once, chain, call, ctx, asked))
@@ -271,18 +271,18 @@ def _ask_at_once(
 async def _decide(
     chain: Chain, call: PolicyCall, ctx: "ServerContext"
 ) -> tuple[str | None, Denied | None]:
-    """Ask the policies in order.
+    """Check the policies in order.
 
     Returns:
-        The policy that denied and its refusal; None twice if the call may go on.
+        The policy that denied and its refusal; (None, None) if the call is allowed.
     """
     asked: list[BoundPolicy] = []
     try:
-        # One scope for all, without a deadline until a policy waits: most never do, and each scope
-        # costs as much as ten policies.
+        # One scope for all, without a deadline until a policy waits: most never do, and a scope
+        # takes as long as ten policies.
         with trio.CancelScope() as scope:
             await run_user_code(_ask_all(chain, call, ctx, scope, asked))
-            # It may have swallowed the cancellation by its timeout.
+            # The policy may have caught the cancellation.
             if not scope.cancel_called:
                 return None, None
         error: BaseException = TimeoutError(f"no decision within {asked[-1].timeout:g} s")
@@ -300,24 +300,24 @@ async def _ask_all(
     scope: trio.CancelScope,
     asked: list[BoundPolicy],
 ) -> None:
-    """Ask the policies of a chain; see `_decide`.
+    """Check the policies of a chain; see `_decide`.
 
     Args:
         chain: The policies.
         call: The call.
         ctx: The request.
-        scope: A scope around it; it has a deadline while a policy waits.
-        asked: Takes each policy before it is asked.
+        scope: The surrounding scope. It has a deadline while a policy waits.
+        asked: Each policy is appended to it before it is asked.
 
     Raises:
-        Denied: A policy refuses.
-        TypeError: A policy returned something.
+        Denied: A policy denies the call.
+        TypeError: A policy returned a value.
     """
     for guard in chain.guards:
         asked.append(guard)
         answer = guard.check(call, ctx)
         if guard.waits:
-            # Most decide without waiting: their first step is the last one.
+            # Most decide without waiting, in their first step.
             answer = await report_waits(answer, partial(_limit, scope, guard.timeout))
             if scope.deadline != math.inf:
                 scope.deadline = math.inf
@@ -330,7 +330,7 @@ def _limit(scope: trio.CancelScope, seconds: float) -> None:
 
 
 def _verdict(label: str, error: BaseException, ctx: "ServerContext") -> tuple[str, Denied]:
-    """Return the policy that ends a call, and the refusal that its exception is."""
+    """Return the policy that ends a call, and the refusal for its exception."""
     if isinstance(error, Denied):
         return label, error
     log = ctx.running.server.crash_log
@@ -339,11 +339,11 @@ def _verdict(label: str, error: BaseException, ctx: "ServerContext") -> tuple[st
 
 
 def _wrong(answer: object) -> TypeError:
-    """Make the error for a policy that returned something.
+    """Make the error for a policy that returned a value.
 
-    `return False` must not let a call through whose author meant to refuse it; nor must a coroutine
-    that nobody awaits.
+    `return False` must not allow a call that its author meant to deny. Neither must a coroutine
+    that is never awaited.
     """
     if inspect.iscoroutine(answer):
-        answer.close()  # else Python warns, at some later time, in some other place
+        answer.close()  # avoids Python's warning about it
     return TypeError(f"check must return None, or raise Denied; it returned {answer!r}")

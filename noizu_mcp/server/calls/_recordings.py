@@ -1,9 +1,9 @@
-"""Recordings of requests, tasks and nested calls; nothing here runs without a listener.
+"""Recordings of requests, tasks and nested calls. Without a listener nothing here runs.
 
-Theory of operation. A recording is one request or task: its constructor emits the start, `end`
-emits the only end. `mark` and `observe_result` note an outcome, the answer or the cancellation ends
-the recording, and whichever comes later is ignored. A task has a recording of its own, which ends
-in a `finally`.
+Theory of operation. A recording belongs to one request or task: its constructor emits the start,
+`end` emits the only end. `mark` and `observe_result` store an outcome, the answer or the
+cancellation ends the recording, and later outcomes are ignored. A task has its own recording, which
+ends in a `finally`.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .._server_context import ServerContext
     from ..policies._policy import PolicyCall
 
-#: The method of each kind of calls that policies judge.
+#: The method of each kind of call that policies check.
 _METHODS: Final = {
     "tool": "tools/call",
     "prompt": "prompts/get",
@@ -42,7 +42,7 @@ _METHODS: Final = {
 
 
 class Ends(Protocol):
-    """A task, as its recording sees it."""
+    """A task, as its recording uses it."""
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
@@ -64,13 +64,13 @@ class RequestRecording(Recording):
         self._ending: Outcome | None = None
 
     def mark(self, ending: Ending) -> None:
-        """Note the reason of the coming end; see `RequestObserver`."""
+        """Store the reason for the end; see `RequestObserver`."""
         self._ending = ending
 
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
-        """Note the result; see `RequestObserver`."""
-        # A mark goes first: a timeout is answered with an `isError` result, and is no error of the
-        # tool. A `Rendered` result is a list or a text, which are always complete.
+        """Store the outcome of a result; see `RequestObserver`."""
+        # A mark has priority: a timeout is answered with an `isError` result, but is no error of
+        # the tool. A `Rendered` result is a list or a text, which are always complete.
         if self._ending is None and isinstance(result, Mapping):
             if result.get("isError") is True:
                 self._ending = "tool_error"
@@ -115,8 +115,8 @@ class TaskRecording(Recording):
 
     Args:
         telemetry: The listeners.
-        request: The start of the request.
-        task: The task; it does not run yet.
+        request: The start event of the request.
+        task: The task; not running yet.
     """
 
     def __init__(self, telemetry: Telemetry, request: Event, task: Ends) -> None:
@@ -141,7 +141,7 @@ class NestedRecording(Recording):
         spec: The tool; None if only an override of the server knows it.
 
     Attributes:
-        ending: The reason of the coming end, where the result does not tell.
+        ending: The reason for the end, if the result does not show it.
     """
 
     def __init__(self, ctx: "ServerContext", name: str, spec: Any) -> None:
@@ -189,7 +189,7 @@ def observe_decision(
     Args:
         ctx: The request; or the session, for a call of `init`.
         call: The call.
-        policy: The policy that denied; None if the call may go on.
+        policy: The policy that denied; None if the call is allowed.
         reason: Its reason.
     """
     event = _within(ctx, "decision", _METHODS[call.kind])._replace(
@@ -204,7 +204,7 @@ def observe_decision(
 
 
 def _within(ctx: "ServerContext", kind: EventKind, method: str) -> Event:
-    """Make an event of something that a handler does, or that is done for it."""
+    """Make an event for an action of a handler, or an action on its behalf."""
     revision, session = ctx.envelope.revision, ctx.dispatcher
     place = Place(ctx.transport, revision.name) if session is None else session.place(revision)
     around = ctx.recording

@@ -1,4 +1,4 @@
-"""Sizes of results: an estimate for the turns of large ones, and the bound of a tool."""
+"""Sizes of results: an estimate to schedule large ones, and the limit of a tool."""
 
 from typing import Final
 
@@ -6,25 +6,25 @@ from ...components import ToolSpec
 from ...jsonrpc import render
 from ...types import ToolResult
 
-#: Characters or bytes of the largest result that is encoded at once: a millisecond of work. Larger
-#: ones take turns, so that many of them do not stop the loop for all.
+#: Maximum characters or bytes of a result that is encoded at once: a millisecond of work. Larger
+#: results take turns, so that many of them do not block the loop.
 LARGE: Final = 256 * 1024
 
 
 def size_of(value: object) -> int:
-    """Estimate the bytes of JSON that a text, or bytes in base64, will take; 0 for the rest."""
+    """Estimate the JSON size of a text, or of bytes as base64, in bytes; 0 for anything else."""
     if isinstance(value, str):
         return len(value)
     return len(value) * 4 // 3 if isinstance(value, bytes) else 0
 
 
 def bounded(spec: ToolSpec | None, most: int, answer: ToolResult | str) -> ToolResult | str:
-    """Replace a result that is too large by one that says so.
+    """Replace a result that is too large by an error result.
 
     Args:
-        spec: The tool; None for one that only an override of `call_tool` knows.
-        most: Bytes that its result may have as JSON.
-        answer: The result; a text stands for one block of text.
+        spec: The tool; None if only an override of `call_tool` knows it.
+        most: The maximum size of its result as JSON, in bytes.
+        answer: The result; a text is a result of one text block.
     """
     wire = ToolResult(answer).to_wire() if isinstance(answer, str) else answer.to_wire()
     size = len(render(wire))

@@ -1,7 +1,7 @@
 """Checks of scopes, before any code of the author runs.
 
-A caller who lacks a scope gets the names of all scopes that the operation needs, so that one new
-token is enough (2025-11-25 and later, `basic/authorization`, "Scope Challenge Handling").
+The error for a missing scope names all scopes that the operation needs, so that one new token is
+enough (2025-11-25 and later, `basic/authorization`, "Scope Challenge Handling").
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from ...types import Principal, RequireScopes
     from .._server_context import ServerContext
 
-#: Methods that need no scopes: a client must be able to connect before it knows which scopes to
-#: ask for.
+#: Methods without scopes: a client must be able to connect before it knows which scopes to request.
 OPEN: Final = frozenset({"initialize", "ping", "server/discover"})
 
 
@@ -27,50 +26,50 @@ class Scoped(Protocol):
 
     @property
     def requires(self) -> "RequireScopes | None":
-        """The scopes that a caller must hold; None for none."""
+        """The required scopes; None if no scopes are required."""
 
 
 def check_request_scopes(request: Request, context: "ServerContext") -> None:
-    """Check that the caller of a request holds the scopes of the server and of the component.
+    """Check that the caller of a request has the scopes of the server and of the component.
 
     Raises:
-        InsufficientScope: The caller does not.
+        InsufficientScope: A scope is missing.
     """
     server, caller = context.running.server, context.auth
     required = server.options.requires
     if required is not None and request.method not in OPEN:
         required.check(caller)
-    # Most servers require nothing: without this flag each request would search for its component
+    # Most servers require no scopes: without this flag each request would look up its component
     # twice.
     if server.registry.scoped and request.method != "tools/call":  # see `ToolCall.check_scopes`
-        # One that is not available is unknown to the caller: no scope would help.
+        # A component that is not available is unknown to the caller, with or without scopes.
         _, spec = server.registry.subject_of(request, context)
         # A caller who lost a scope may still end a subscription.
         leaving = request.method == "resources/unsubscribe"
         if spec is not None and not leaving and not holds(spec, caller):
-            # Empty: `needed` adds the scopes of server and component in one place.
+            # Empty: `needed` adds the scopes of server and component.
             raise InsufficientScope(())
 
 
 def check_scopes(spec: Scoped, context: "Context") -> None:
-    """Check the scopes of a component, however its handler is reached.
+    """Check the scopes of a component, for every way to reach its handler.
 
     Raises:
-        InsufficientScope: The caller does not.
+        InsufficientScope: A scope is missing.
     """
-    # `check_request_scopes` sees only the component that the request names. A handler may read
+    # `check_request_scopes` checks only the component that the request names. A handler may read
     # another resource, or get another prompt.
     if spec.requires is not None:
         context.require(spec.requires)
 
 
 def holds(spec: Scoped, caller: "Principal | None") -> bool:
-    """Tell whether a caller holds the scopes of a component."""
+    """Tell whether a caller has the scopes of a component."""
     return spec.requires is None or spec.requires.admits(caller)
 
 
 def needed(request: Request, context: "ServerContext", scopes: Iterable[str]) -> tuple[str, ...]:
-    """List all scopes that a request needs, each once.
+    """List all scopes that a request needs, without duplicates.
 
     Args:
         request: The request.
@@ -88,17 +87,17 @@ def needed(request: Request, context: "ServerContext", scopes: Iterable[str]) ->
 
 
 def denial(inbound: InboundRequest, scopes: Sequence[str], transport: str) -> McpError:
-    """Make the error for a caller who lacks scopes; without authentication the log warns, too.
+    """Make the error for missing scopes. Without authentication a warning is logged, too.
 
     Args:
         inbound: The request.
-        scopes: All scopes that it needs.
-        transport: The transport that it came on.
+        scopes: All scopes that the request needs.
+        transport: The transport of the request.
     """
     method, names = inbound.request.method, " ".join(scopes)
     text = f"Insufficient scope: {method} needs {names}"
-    # A mistake of the author's: without authentication no caller can ever pass, and the client
-    # cannot tell why.
+    # An error in the setup: without authentication no caller has scopes, and the client cannot find
+    # out why.
     if inbound.envelope.origin.principal is None:
         text += "; nobody has verified who is calling"
         throttled_log.warning(

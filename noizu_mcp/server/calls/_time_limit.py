@@ -1,8 +1,8 @@
-"""Timeouts of calls within a request: a handler calls a tool, an override calls the default.
+"""Timeouts of calls within a request: nested tool calls, and overrides that call the default.
 
-A request has one deadline, which the engine keeps. A call within the request has a timeout of its
-own as well, and the earlier one counts. All of them stop while the client is asked: a person who
-thinks for a minute must not use up the seconds of a handler.
+A request has one deadline, which the engine enforces. A call within the request has its own timeout
+as well, and the earlier one ends it. All of them stop while the client is asked: a person who
+thinks for a minute must not use up the time of a handler.
 """
 
 import math
@@ -23,25 +23,25 @@ Result = TypeVar("Result")
 
 
 class Timed(Protocol):
-    """A component that may have a timeout of its own."""
+    """A component that may have its own timeout."""
 
     @property
     def timeout(self) -> float | Unset | None:
-        """Seconds; None for no limit, UNSET for the server's."""
+        """Seconds; None for no limit, UNSET for the server's timeout."""
 
 
 class Clock(Protocol):
-    """Something with a deadline: a request or a task."""
+    """A request or a task, whose deadline can be stopped."""
 
     def stop_clock(self) -> None:
         """Stop the clock of the deadline, until `resume_clock`."""
 
     def resume_clock(self) -> None:
-        """Resume the clock with the time that was left."""
+        """Resume the clock with the remaining time."""
 
 
 class OutOfTime(Exception):
-    """The timeout of a call within a request: the call was cancelled."""
+    """A call within a request timed out, and was cancelled."""
 
 
 class _Clock:
@@ -49,7 +49,7 @@ class _Clock:
 
     Args:
         seconds: The timeout.
-        outer: The clock of the enclosing call; None if there is none.
+        outer: The clock of the enclosing call, if any.
 
     Attributes:
         scope: The cancel scope of the call.
@@ -61,31 +61,30 @@ class _Clock:
     def __init__(self, seconds: float, outer: "_Clock | None") -> None:
         self.scope = trio.CancelScope(deadline=trio.current_time() + seconds)
         self.outer = outer
-        self._waiting = 0  # several tasks of one handler may ask at once
+        self._waiting = 0  # several tasks of one handler may ask at the same time
         self._left = math.inf
 
     def stop(self) -> None:
         """Stop the clock, until each `stop` has its `resume`."""
         if self._waiting == 0:
-            # Once it has passed, the rest is negative: the call then ends at `resume`, as it would
-            # have.
+            # Negative if the deadline has passed: the call then ends at `resume`.
             self._left = self.scope.deadline - trio.current_time()
             self.scope.deadline = math.inf
         self._waiting += 1
 
     def resume(self) -> None:
-        """Resume the clock with the time that was left."""
+        """Resume the clock with the remaining time."""
         self._waiting -= 1
         if self._waiting == 0:
             self.scope.deadline = trio.current_time() + self._left
 
     def stop_all(self) -> None:
-        """Stop this clock and those of the enclosing calls."""
+        """Stop this clock and the clocks of the enclosing calls."""
         for clock in self._chain():
             clock.stop()
 
     def resume_all(self) -> None:
-        """Resume this clock and those of the enclosing calls."""
+        """Resume this clock and the clocks of the enclosing calls."""
         for clock in self._chain():
             clock.resume()
 
@@ -96,21 +95,21 @@ class _Clock:
             clock = clock.outer
 
 
-# Context variables: a child task inherits the clocks of the call that started it, so a question
-# from there stops them too; a sibling call has clocks of its own, which go on.
+# Context variables: a child task inherits the clocks of the call that started it, so a question of
+# that task stops them too. A sibling call has its own clocks, which go on.
 _CURRENT: Final[ContextVar[_Clock | None]] = ContextVar("clock", default=None)
 _IN_TASK: Final[ContextVar[bool]] = ContextVar("in_task", default=False)
 
 
 def enter_task() -> None:
-    """Note that a task of the extension runs here: the server's timeout does not apply."""
+    """Record that a task of the extension runs here: the server's timeout does not apply."""
     _IN_TASK.set(True)
-    # Inherited from the request that began the task; stopping it would reach into another request.
+    # Inherited from the request that began the task; it must not stop clocks of that request.
     _CURRENT.set(None)
 
 
 async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Result]]) -> Result:
-    """Run a call within a request, within the timeout of its component.
+    """Run a call within a request, with the timeout of its component.
 
     Args:
         server: The server; its timeout is the default.
@@ -118,8 +117,7 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
         work: The work.
 
     Raises:
-        OutOfTime: The time is over. Errors that the work raised while it was cancelled go to the
-            log.
+        OutOfTime: The call timed out. Errors raised during its cancellation are logged.
     """
     timeout = spec.timeout
     if isinstance(timeout, Unset):
@@ -132,8 +130,8 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
         with clock.scope:
             return await work()
     except BaseException as error:
-        # A scope takes its `Cancelled` out of a group and lets the rest pass. The call is over by
-        # its timeout all the same: the rest goes to the log, and the caller gets one exception.
+        # A scope removes its `Cancelled` from a group and lets the rest pass. The call has timed
+        # out anyway: the rest is logged, and the caller gets one exception.
         if not (clock.scope.cancelled_caught and is_crash(error)):
             raise
         text = "a call that ran out of time failed"
@@ -144,13 +142,13 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
 
 
 class Pause:
-    """Stops the clocks of one handler, and gives its slot back, while its client is asked.
+    """Stops the clocks of one handler, and releases its slot, while its client is asked.
 
     Args:
-        clock: The deadline of its request or task.
+        clock: The deadline of the request or task.
 
     Attributes:
-        waiting: The number of reasons to wait; most are questions.
+        waiting: The number of reasons to wait, mostly questions.
     """
 
     __slots__ = ("_clock", "waiting")
@@ -161,22 +159,22 @@ class Pause:
 
     def begin(self) -> None:
         """Stop the clock, until each `begin` has its `end`."""
-        # Counted, not a flag: several tasks of one handler may ask at once, and the clock resumes
-        # with the last answer only.
+        # A count, not a flag: several tasks of one handler may ask at the same time, and the clock
+        # resumes only after the last answer.
         if self.waiting == 0:
             self._clock.stop_clock()
         self.waiting += 1
 
     def end(self) -> None:
-        """Let the clock go on after the last reason to wait."""
+        """Resume the clock after the last reason to wait."""
         self.waiting -= 1
         if self.waiting == 0:
             self._clock.resume_clock()
 
     async def around(self, wait: Callable[[], Awaitable[Result]]) -> Result:
-        """Wait for an answer: a person who thinks must not use up the time of the handler."""
-        # The order matters: the clocks resume before the slot is taken again. The second wait for a
-        # slot is time of the call, as the first one was.
+        """Wait for an answer with the clocks stopped."""
+        # The order matters: the clocks resume before the slot is acquired again. Waiting for a slot
+        # counts as time of the call, as it did the first time.
         slot = current_slot()
         if slot is not None:
             slot.ask()
@@ -188,7 +186,7 @@ class Pause:
             try:
                 return await wait()
             finally:
-                # The same clocks, whatever the wait did to the variable.
+                # The same clocks, even if the context variable changed while it waited.
                 if clock is not None:
                     clock.resume_all()
                 self.end()

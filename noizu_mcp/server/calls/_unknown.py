@@ -1,7 +1,7 @@
-"""Errors for components that do not exist for a caller; they name the nearest that it may use.
+"""Errors for unknown components. They suggest the nearest name that the caller may use.
 
-A component that is hidden, unavailable or out of the scopes of the caller is never named. Where a
-server makes a list itself, none of its kind is named.
+Components that are hidden, unavailable or need scopes that the caller lacks are never named. If a
+server overrides a list, no component of that kind is named.
 """
 
 from collections.abc import Iterator
@@ -66,15 +66,15 @@ def _usable(collection: Collection[Any], context: "Context") -> Iterator[str]:
     """Yield the names of the listed components that the caller may use."""
     listing = f"list_{collection.kind.name.replace(' ', '_')}s"
     if context.server.registry.overrides(listing):
-        # The override decides who sees what, and asking it would run it for each wrong name.
+        # The override decides who sees what, and would have to run for each unknown name.
         return iter(())
     caller = context.auth
     return (collection.key_of(spec) for spec in collection.shown_to(context) if holds(spec, caller))
 
 
 def _nearest_uri(uri: str, known: Iterator[str]) -> str | None:
-    """Return the first URI or template that differs in one part, and there by a slip; or None."""
-    # Part by part: long URIs of one server differ in a few letters, and none of them is a slip.
+    """Return the first URI or template that differs in one part by a typo, or None."""
+    # Part by part: long URIs of one server may differ in a few letters that are not typos.
     given = uri.split("/")
     for each in known:
         parts = each.split("/")

@@ -1,14 +1,14 @@
-"""The changes that one peer is told of: subscriptions, merged notices, and their end.
+"""The changes that one peer is notified of: subscriptions, merged notifications, and their end.
 
 Theory of operation. A feed is silent until `hear` adds it to the merger of its loop, which happens
-at `initialize` or at the first listen request. From then on it takes every change, and
-`Subscriptions` decides who is told. While its channel has no room a change waits, once however
-often it comes, and its notice is made anew when there is: so a client that does not read costs one
-notice for each distinct change, and none is out of date. A feed ends in two steps: `end_listens`
-answers the open listen requests while messages can still be sent, `close` releases everything when
-the peer is gone. Both may happen in either order or twice: `hang_up` removes a request once, and
-`leave` is called once for each subscription that was taken. `limit` bounds the subscriptions, so
-nothing here grows with the number of changes.
+at `initialize` or at the first listen request. From then on it receives every change, and
+`Subscriptions` decides which ones are sent. While its channel has no room a change is stored once,
+even if it is reported again, and its notification is made again when there is room. So a client
+that does not read has at most one notification per distinct change, and none is out of date. A feed
+ends in two steps: `end_listens` answers the open listen requests while messages can still be sent,
+and `close` releases everything when the peer is gone. Both may happen in either order or twice:
+`hang_up` removes a request once, and `leave` is called once for each accepted subscription. `limit`
+bounds the subscriptions, so memory does not grow with the number of changes.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from .._session import Session
     from ..tasks._running_task import RunningTask
 
-#: Seconds that `unsubscribe` gets after the end of a subscription. It is shielded for that long, so
-#: the bound also limits how long a shutdown can take; stopping a watcher takes far less.
+#: Seconds for `unsubscribe` after the end of a subscription. It is shielded for this time, which
+#: therefore limits the length of a shutdown. Stopping a watcher takes far less.
 UNSUBSCRIBE_TIME: Final = 2.0
 
 
 class ChangeFeed:
-    """The changes that one peer is told of, in either era.
+    """The changes that one peer is notified of, in either era.
 
     Args:
         running: The server while it is served.
-        in_flight: Encodes the notices; for a session, the session.
-        limit: Listen requests and watched URIs, together, that may be open at once.
+        in_flight: Encodes the notifications; for a session, the session.
+        limit: Maximum number of open listen requests and watched URIs together.
 
     Attributes:
-        subscriptions: The notices that the peer asked for.
+        subscriptions: The notifications that the peer subscribed to.
         running: See Args.
     """
 
@@ -62,7 +62,7 @@ class ChangeFeed:
 
     @property
     def channel(self) -> Any:
-        """The `ReplyChannel` of notices that belong to no request in flight."""
+        """The `ReplyChannel` of notifications that belong to no request in flight."""
         return self.session.channel
 
     @property
@@ -73,15 +73,15 @@ class ChangeFeed:
         return found
 
     def reader(self, id_: Id | None) -> "Principal | None":
-        """Return the caller of a listen request, or for None the caller of the session."""
+        """Return the caller of a listen request; for None, the caller of the session."""
         if id_ is None:
             return self.session.peer.origin.principal
         return self._listening[id_].envelope.origin.principal
 
     def may_hear(self, uri: str, id_: Id | None) -> bool:
-        """Tell whether a listen request, or for None the session, may be told of a resource now."""
-        # Looked up for each notice: the resource may have been replaced by one with other scopes
-        # since it was agreed on.
+        """Tell whether a listen request, or for None the session, may be notified of a resource."""
+        # Checked for each notification: since the subscription the resource may have been replaced
+        # by one with other scopes.
         registry = self.running.server.registry
         context = self.session.context() if id_ is None else self._listening[id_].context
         requires = registry.required_for(uri, context)
@@ -89,7 +89,7 @@ class ChangeFeed:
         return admitted and not registry.hides(uri, context)
 
     def deliver(self, notice: bytes, _change: Hashable) -> None:
-        """Send the notice of a change."""
+        """Send the notification of a change."""
         self.channel.deliver(notice)
 
     def _send(self, notice: SubscriptionNotice, id_: Id | None, change: Hashable) -> None:
@@ -113,14 +113,14 @@ class ChangeFeed:
     # Changes
 
     def hear(self) -> None:
-        """Listen to changes from now on."""
-        # Late: a peer that can be told nothing costs a change nothing.
+        """Receive changes from now on."""
+        # Started late: a peer without subscriptions causes no work for a change.
         if not self._hears:
             self._hears = True
             self.running.add_hearer(self)
 
     def await_ready(self) -> None:
-        """Keep list changes from now on: a handshake begins, and `push` sends them at its end.
+        """Store list changes from now on: a handshake begins, and `push` sends them at its end.
 
         Before `initialized` a server sends only pings and log messages (2025-11-25
         `basic/lifecycle`, "Initialization").
@@ -129,13 +129,13 @@ class ChangeFeed:
         self.hear()
 
     def push(self) -> None:
-        """Send list changes unasked from now on: the handshake is complete."""
+        """Send list changes from now on: the handshake is complete."""
         self.hear()
         for kind in self.subscriptions.push():
             self._send(LIST_CHANGED[kind], None, kind)
 
     def tell(self, change: Hashable, notice: SubscriptionNotice) -> bool:
-        """Tell the peer of a change as soon as there is room, if it asked for it; see `Hearer`."""
+        """Send the peer a change as soon as there is room, if it subscribed; see `Hearer`."""
         task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
         told = self._find_told(change, task) if self._hears else ()
         if not told:
@@ -144,8 +144,8 @@ class ChangeFeed:
             for id_ in told:
                 self._send(notice, id_, change)
             if task is not None:
-                # Only if the notice went out: until then the owner does not know the end, and the
-                # task may not make room for others.
+                # Only if the notification was sent: until then the owner does not know that the
+                # task ended, and the task must not be removed to make room.
                 self.running.tasks.note_told(task)
         elif change not in self._waiting:
             self._waiting |= {change}
@@ -154,7 +154,7 @@ class ChangeFeed:
 
     def _find_told(self, change: Hashable, task: "RunningTask | None") -> list[Id | None]:
         if task is not None:
-            # The call may have needed more scopes since the subscription was agreed on.
+            # The call may have needed more scopes since the subscription began.
             return self.subscriptions.task_changed(
                 task.id, lambda id_: task.admits(self.reader(id_))
             )
@@ -170,35 +170,35 @@ class ChangeFeed:
     # Listen requests
 
     def listen(self, ctx: "ServerRequest", agreed: Listening) -> None:
-        """Open a listen request: it ends when its client or its connection does.
+        """Open a listen request. It ends with its client or its connection.
 
         Args:
             ctx: The request.
-            agreed: The notices that were agreed on.
+            agreed: The notifications of the acknowledged filter.
 
         Raises:
             McpError: Too many are open (-32602).
         """
-        # First, since it may raise: nothing is open then, and nothing needs to be undone.
+        # First, since it may raise: then there is nothing to undo.
         self.subscriptions.listen(agreed)
         self.hear()
         ctx.listen(self)
         self._listening[ctx.id] = ctx
-        # Before any change of the subscription: the acknowledgement must be its first message
-        # (2026-07-28 `basic/patterns/subscriptions`). There is no checkpoint in between.
+        # Before any change: the acknowledgement must be the first message (2026-07-28
+        # `basic/patterns/subscriptions`). There is no checkpoint in between.
         acknowledgement = SubscriptionNotice(ACKNOWLEDGED, {"notifications": agreed.agreed()})
         self._send(acknowledgement, ctx.id, None)
         self._follow(sorted(agreed.tasks))
 
     def _follow(self, ids: Iterable[str]) -> None:
-        """Follow tasks, and send their present state: they may have ended before."""
+        """Follow tasks, and send their current state: they may have ended before."""
         for id_ in ids:
             if self.running.tasks.get(id_) is not None:
                 self.running.tasks.follow(id_, self.report)
                 self.report(TaskChange(id_))
 
     def report(self, change: Hashable) -> None:
-        """Tell this peer alone of a change, in the loop's thread."""
+        """Report a change to this peer only, in the loop's thread."""
         self.running.merger.report(change, self)
 
     def hang_up(self, ctx: "ServerRequest") -> None:
@@ -206,7 +206,7 @@ class ChangeFeed:
         del self._listening[ctx.id]
         ended = cast(Listening, self.subscriptions.drop(ctx.id))
         for id_ in ended.tasks:
-            # Another listen request of this peer may follow the task, too: the store knows one
+            # Another listen request of this peer may follow the same task: the store has one
             # follower for all of them.
             if not self.subscriptions.follows(id_):
                 self.running.tasks.unfollow(id_, self.report)
@@ -215,11 +215,11 @@ class ChangeFeed:
     def end_listens(self) -> None:
         """Answer the open listen requests.
 
-        2026-07-28 says two things: `basic/patterns/cancellation` demands a notification,
-        `basic/patterns/subscriptions` the result. On a pipe both are sent, a client takes either;
-        over HTTP the end of the answer says as much as the notification.
+        2026-07-28 is ambiguous: `basic/patterns/cancellation` requires a notification,
+        `basic/patterns/subscriptions` the result. On a pipe both are sent, and a client accepts
+        either; over HTTP the end of the response replaces the notification.
         """
-        # A copy: `hang_up` removes from the table.
+        # A copy: `hang_up` changes the table.
         for ctx in list(self._listening.values()):
             if self.running.transport != "http":
                 ended = Notification("notifications/cancelled", {"requestId": ctx.id})
@@ -253,18 +253,18 @@ class ListenFeed(ChangeFeed):
 
     @property
     def channel(self) -> Any:
-        """The answer to the POST."""
+        """The response to the POST."""
         return self._channel
 
     def hang_up(self, ctx: "ServerRequest") -> None:
-        """End the feed together with its only listen request; see `ChangeFeed`."""
+        """Close the feed together with its only listen request; see `ChangeFeed`."""
         super().hang_up(ctx)
-        # `close` hangs up what still listens, which is nothing by now.
+        # `close` calls `hang_up` for open requests: there are none by now.
         self.close()
 
 
 def leave(running: "RunningServer", uris: Collection[str], context: "Context") -> None:
-    """Start `unsubscribe` for resources that are no longer watched; does not wait.
+    """Start `unsubscribe` for resources that are no longer watched. Does not wait.
 
     Args:
         running: The server while it is served.
@@ -276,7 +276,7 @@ def leave(running: "RunningServer", uris: Collection[str], context: "Context") -
 
 
 async def _unsubscribe(server: Any, uris: Iterable[str], context: "Context") -> None:
-    """Call `unsubscribe` for all resources at the same time, so that a slow one delays no other."""
+    """Call `unsubscribe` for all resources concurrently, so that a slow one delays no other."""
 
     async def one(uri: str) -> None:
         text = "unsubscribe of %r failed for %s"

@@ -17,15 +17,15 @@ from ._tools import call_tool
 
 
 def _serve_task(function: str, ctx: ServerRequest) -> Job | None:
-    """Answer a method of `_tasks`, which loads with the first request for a task."""
+    """Answer a method of `_tasks`, which is loaded on first use."""
     from . import _tasks
 
     route: Route = getattr(_tasks, function)
     return route(ctx)
 
 
-#: Every method of both eras. The protocol layer has refused the methods that the revision of a
-#: request does not have, before this table is read.
+#: Every method of both eras. The protocol layer refuses methods that the revision of a request does
+#: not have before this table is used.
 ROUTES: Final[Mapping[str, Route]] = {
     "initialize": initialize,
     "ping": ping,

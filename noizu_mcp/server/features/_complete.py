@@ -41,7 +41,7 @@ def complete(ctx: ServerRequest) -> Job | None:
 
     check = None
     if server.policies.chains and server.registry.overrides("complete"):
-        # The override may know what is not registered.
+        # The override may know targets that are not registered.
         target = reference.name or reference.uri or ""
         collection: Any = server.registry.prompts if reference.name else server.registry.templates
         arguments = {"argument": name, "value": prefix}
@@ -70,7 +70,7 @@ async def complete_registered(
 
     Raises:
         McpError: There is no such prompt, template, argument or variable (-32602).
-        InsufficientScope: The caller may not use it.
+        InsufficientScope: The caller lacks a scope.
     """
     spec = _component_of(server, reference, context)
     if server.policies.chains or is_guarded(spec):
@@ -85,7 +85,7 @@ async def complete_registered(
         return components.to_completion(
             await invoke_handler(context, source.mode, spec.source, invoke)
         )
-    # A known argument without completions has none to offer: an empty list, not an error.
+    # A known argument without completions has an empty list, not an error.
     return components.complete_from(source or (), prefix)
 
 

@@ -1,6 +1,6 @@
-"""The life of a connection in either era: its beginning, `ping`, and `logging/setLevel`.
+"""The lifecycle methods of both eras, `ping`, and `logging/setLevel`.
 
-2026-07-28 has no `logging/setLevel`: there each request names its level.
+2026-07-28 has no `logging/setLevel`: each request names its level.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _Answer = Callable[[ServerRequest, str | None, Mapping[str, Any]], None]
 
 
 def initialize(ctx: ServerRequest) -> Job | None:
-    """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
+    """Answer `initialize` (2025-11-25 `basic/lifecycle`). The peer has chosen the revision."""
     return _introduced(ctx, _answer_initialize)
 
 
@@ -29,7 +29,7 @@ def discover(ctx: ServerRequest) -> Job | None:
 
 
 def _introduced(ctx: ServerRequest, answer: _Answer) -> Job | None:
-    """Answer with what the server and its providers say of themselves."""
+    """Answer with the instructions and extensions of the server and its providers."""
     server = ctx.running.server
     if server.registry.providers is None:
         answer(ctx, server.options.instructions, server.registry.extensions())
@@ -49,8 +49,8 @@ def _introduced(ctx: ServerRequest, answer: _Answer) -> Job | None:
 def _answer_initialize(ctx: ServerRequest, instructions: str | None, _: Mapping[str, Any]) -> None:
     server = ctx.running.server
     revision = ctx.envelope.revision
-    # Before the capabilities are read: a list that changes after this line is told once the client
-    # is ready. In the other order a change between the two would be lost.
+    # Before the capabilities are read: a list change after this line is sent once the client is
+    # ready. In the other order a change between the two would be lost.
     ctx.handshake_session.feed.await_ready()
     result: JSONObject = {
         "protocolVersion": revision.name,
@@ -69,8 +69,8 @@ def _answer_discover(
     capabilities = server.registry.capabilities()
     result: JSONObject = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
-        # Only here: `capabilities.extensions` is a member of 2026-07-28, and `initialize` answers
-        # older revisions.
+        # Only here: `capabilities.extensions` exists on 2026-07-28, and `initialize` answers older
+        # revisions.
         "capabilities": {**capabilities, "extensions": extensions} if extensions else capabilities,
         **server.options.cache_of("discover").to_wire(),
     }
@@ -86,7 +86,7 @@ def ping(ctx: ServerRequest) -> None:
 
 
 def set_level(ctx: ServerRequest) -> None:
-    """Set the least severe level that the client wants (2025-11-25 `server/utilities/logging`).
+    """Set the minimum level that the client wants (2025-11-25 `server/utilities/logging`).
 
     Raises:
         McpError: The level is unknown (-32602).

@@ -1,4 +1,4 @@
-"""The list methods: `tools/list`, `prompts/list`, `resources/list` and their kin."""
+"""The list methods: `tools/list`, `prompts/list`, `resources/list` and related ones."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: The feature that the provider of a list offers, by the name of the collection.
 _FEATURES: Final = {"templates": "resources"}
-#: Computes a list for the caller; returns a `Page`, or a list without further pages.
+#: Computes a list for the caller; returns a `Page`, or a list if there is only one page.
 _Compute = Callable[[str | None, ServerContext], Awaitable[Any]]
 
 
@@ -40,21 +40,21 @@ def list_page(name: str, override: str, ctx: ServerRequest) -> Job | None:
     collection: Collection[Any] = getattr(server.registry, name).seen_by(ctx.known_context)
     templates = server.registry.templates.seen_by(ctx.known_context)
     cursor = (ctx.request.params or {}).get("cursor")
-    # Before an override of the author's, which expects a text.
+    # Before the author's override, which expects a text.
     if not isinstance(cursor, str | None):
         raise McpError(INVALID_PARAMS, "Invalid cursor")
     compute: _Compute | None = None
     if server.registry.overrides(override):
         compute = getattr(server, override)
-    # Only then: a list without instances is served from rendered bytes.
+    # Only in this case: a list without instances is served from rendered bytes.
     elif name == "resources" and any(each.list for each in templates.shown):
         compute = _list_with_instances
     elif name == "skills" and server.registry.providers is not None:
         compute = _list_skills
     elif collection.gated:
         compute = collection.list_for
-    # Registrations are listed to everybody; a computed list may be for this caller alone. A shared
-    # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
+    # Registrations are listed to every caller; a computed list may be for one caller only. A shared
+    # cache must not give it to another (2026-07-28 `server/utilities/caching`).
     guarded = compute is not None and ctx.envelope.origin.principal is not None
     guarded = guarded or collection.gated or (name == "resources" and templates.gated)
     providers = server.registry.providers
@@ -63,7 +63,7 @@ def list_page(name: str, override: str, ctx: ServerRequest) -> Job | None:
     )
     caching = server.options.cache_of(name, guarded=guarded)
     if compute is None:
-        # Bytes that the collection keeps: a list is rendered once per change, not once per request.
+        # Cached by the collection: a list is rendered once per change, not once per request.
         members = collection.rendered(cursor, ctx.envelope.revision)
         ctx.complete_rendered(members, tail=caching.tail())
         return None
@@ -102,10 +102,10 @@ async def _list_instances(
     method: Callable[[ServerContext], Any],
     context: ServerContext,
 ) -> Sequence[Any]:
-    """List the instances of one template; a failing one is empty, and does not hide others."""
+    """List the instances of one template. If it fails, the list is empty and an error is logged."""
     found: Sequence[Any] = ()
     text = "%s.list failed; its resources are left out"
-    # Resources that the caller may not see are left out in silence, as everywhere in lists.
+    # Resources that the caller may not see are left out without an error, as in other lists.
     with (
         crashes_logged(text, template.source, log=server.crash_log),
         suppress(InsufficientScope),

@@ -60,7 +60,7 @@ def get_prompt(ctx: ServerRequest) -> Job | None:
 
 
 def _write(ctx: ServerRequest, result: JSONObject) -> JSONObject:
-    # 2025-03-26 has no `resource_link` block: its clients may refuse the whole message.
+    # 2025-03-26 has no `resource_link` block: its clients may reject the whole message.
     if ctx.envelope.revision.resource_links:
         return result
     messages = [
@@ -72,10 +72,10 @@ def _write(ctx: ServerRequest, result: JSONObject) -> JSONObject:
 async def get_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: ServerContext
 ) -> Any:
-    """Get a registered prompt within its timeout; see `get_found`.
+    """Get a registered prompt with its timeout; see `get_found`.
 
     Raises:
-        McpError: The time is over (-32603), or see `get_found`.
+        McpError: The call timed out (-32603), or see `get_found`.
         InsufficientScope: See `get_found`.
     """
     await server.registry.prepare(context, "prompts", name)
@@ -98,13 +98,13 @@ async def get_found(
 
     Raises:
         McpError: The prompt is unknown, or its arguments are invalid (-32602).
-        InsufficientScope: The caller may not get it.
+        InsufficientScope: The caller lacks a scope.
     """
     if spec is None:
         raise unknown(context.server.registry.prompts, name, context)
     check_scopes(spec, context)
-    # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
-    # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
+    # Raises -32602: unlike the arguments of a tool, these were chosen by a person, and there is no
+    # result that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
     args = spec.prepare(arguments)
     value = await invoke_handler(
         context, spec.mode, spec.source, partial(spec.invoke, args, context)

@@ -1,4 +1,4 @@
-"""Resources (`server/resources`) and skills (SEP-2640), but for their lists."""
+"""Resources (`server/resources`) and skills (SEP-2640), except their lists."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -24,8 +24,8 @@ from ..registry._server_options import Cache
 if TYPE_CHECKING:
     from .._server import Server
 
-#: Characters of a resource URI, as many as common web servers accept in a URL. A watched URI is
-#: kept for as long as its connection, so its length must have a bound.
+#: Maximum characters of a resource URI, as many as common web servers accept in a URL. A watched
+#: URI is stored as long as its connection lasts, so its length is limited.
 MAX_URI: Final = 8 * 1024
 
 
@@ -40,7 +40,7 @@ def read_resource(ctx: ServerRequest) -> Job | None:
     if ctx.take_up_rounds():
         return None
     uri = server.registry.canonical(uri, ctx.context)
-    # Once: matching templates takes time. The spec is also needed for the timeout.
+    # Looked up once: matching templates takes time. The spec also has the timeout.
     found = server.registry.find_resource(uri, ctx.context)
     spec = None if found is None else found[0]
     guarded = spec is not None and (spec.requires is not None or spec.available is not None)
@@ -48,8 +48,8 @@ def read_resource(ctx: ServerRequest) -> Job | None:
     async def work() -> None:
         result = await settle(partial(read_any, server, uri, found, ctx.context), ctx)
         if not isinstance(result, InputRequired):
-            # After the handler: only a complete result carries cache hints, an `InputRequired` must
-            # not (2026-07-28 `server/utilities/caching`).
+            # After the handler: only a complete result has cache hints, an `InputRequired` must not
+            # (2026-07-28 `server/utilities/caching`).
             caching = server.options.cache_of("read", guarded=guarded)
             size = sum(size_of(each.text) + size_of(each.blob) for each in result.contents)
             if size <= LARGE or await ctx.take_turn(size):
@@ -77,10 +77,10 @@ def _write(ctx: ServerRequest, result: JSONObject, caching: Cache) -> JSONObject
 
 
 async def read_registered(server: "Server", uri: str, context: ServerContext) -> Any:
-    """Read a registered resource within its timeout; see `read_found`.
+    """Read a registered resource with its timeout; see `read_found`.
 
     Raises:
-        McpError: The time is over (-32603), or see `read_found`.
+        McpError: The call timed out (-32603), or see `read_found`.
         InsufficientScope: See `read_found`.
     """
     await server.registry.prepare(context, "resources", uri)
@@ -98,21 +98,21 @@ def subscribe(ctx: ServerRequest) -> Job | None:
     """Answer `resources/subscribe` (up to 2025-11-25).
 
     Raises:
-        McpError: The resource is unknown, or nobody may watch it.
+        McpError: The resource is unknown, or cannot be watched.
     """
     server = ctx.running.server
     uri, feed = _watched(ctx)
 
     async def work() -> None:
         # A second subscription of one session changes nothing: `Server.subscribe` and `unsubscribe`
-        # are promised to come in pairs.
+        # are always called in pairs.
         if server.registry.hides(uri, ctx.context):
             raise not_found(uri, ctx.context)
         if not feed.subscriptions.watches(uri):
             await run_user_code(server.subscribe(uri, ctx.context))
             try:
-                # The hook may have swallowed the cancellation. The client has given up then, and
-                # would never unsubscribe.
+                # The hook may have caught the cancellation. The client has given up then, and would
+                # never unsubscribe.
                 await trio.lowlevel.checkpoint_if_cancelled()
                 feed.watch(uri)
             except BaseException:
@@ -124,13 +124,14 @@ def subscribe(ctx: ServerRequest) -> Job | None:
 
 
 def unsubscribe(ctx: ServerRequest) -> Job | None:
-    """Answer `resources/unsubscribe`; a URI that is not watched is fine."""
+    """Answer `resources/unsubscribe`. A URI that is not watched is no error."""
     server = ctx.running.server
     uri, feed = _watched(ctx)
 
     async def work() -> None:
         if feed.subscriptions.watches(uri):
-            # First, without a checkpoint after the test: two of these at a time call the hook once.
+            # First, and without a checkpoint after the test: two concurrent requests call the hook
+            # once.
             feed.unwatch(uri)
             await run_user_code(server.unsubscribe(uri, ctx.context))
         ctx.complete({})
@@ -159,14 +160,14 @@ def get_skill(ctx: ServerRequest) -> Job | None:
         entry = await find_skill(server, uri, ctx.context)
         if entry is None:
             raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
-        # A provider may have asked for scopes, or for anything else of the caller.
+        # The answer of a provider may depend on the caller.
         _send_skill(ctx, entry, guarded=ctx.context.auth is not None)
 
     return ctx.in_time(work)
 
 
 def _send_skill(ctx: ServerRequest, entry: JSONObject, *, guarded: bool) -> None:
-    # A skill with scopes is private to its caller, whatever the option says: a shared cache checks
+    # A skill with scopes is private to its caller, regardless of the option: a shared cache checks
     # no scopes.
     caching = ctx.running.server.options.cache_of("skills", guarded=guarded)
     ctx.complete({"skill": entry, **caching.to_wire()})

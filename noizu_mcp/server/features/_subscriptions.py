@@ -14,10 +14,10 @@ from ..registry._registry import Registry
 
 
 def listen(ctx: ServerRequest) -> Job | None:
-    """Open a listen request: acknowledge the agreed filter; it stays open without a task.
+    """Open a listen request and acknowledge the filter. It stays open without a task.
 
-    Parts of the filter that the caller may not watch are left out of the agreement, not refused
-    (2026-07-28 `basic/patterns/subscriptions`).
+    Parts of the filter that the caller may not watch are left out of the acknowledged filter, not
+    refused (2026-07-28 `basic/patterns/subscriptions`).
 
     Raises:
         McpError: The filter is malformed, or too many are open (-32602); or it names tasks, and the
@@ -26,13 +26,13 @@ def listen(ctx: ServerRequest) -> Job | None:
     server = ctx.running.server
     params = ctx.request.params or {}
     offered = {**server.registry.capabilities(), "extensions": server.registry.extensions()}
-    # Over HTTP the request has no session: the feed is its own.
+    # Over HTTP the request has no session, so it has its own feed.
     feed = ListenFeed(ctx) if ctx.dispatcher is None else ctx.dispatcher.feed
     wanted = _read(ctx, feed.subscriptions.read(ctx.id, params, offered))
     registry = server.registry
     if registry.scoped or registry.gated:
         wanted = wanted._replace(uris=_readable(ctx, registry, wanted.uris))
-    # No author's code to wait for: the acknowledgement goes out in this very step.
+    # No code of the author to wait for: the acknowledgement is sent at once.
     if not wanted.uris:
         feed.listen(ctx, wanted)
         return None
@@ -46,17 +46,17 @@ def listen(ctx: ServerRequest) -> Job | None:
     async def ask() -> None:
         taken: list[str] = []
         try:
-            # Sorted: the hooks run in one order for one filter, whatever the hash seed.
+            # Sorted, so that the hooks run in the same order for the same filter.
             for uri in sorted(wanted.uris):
                 with suppress(McpError, InsufficientScope):
                     await run_user_code(server.subscribe(uri, ctx.context))
                     taken.append(uri)
-            # A hook may have swallowed the cancellation. A feed opened after it would stay: its
+            # A hook may have caught the cancellation. A feed opened after it would stay open: its
             # client has given up and does not close it.
             await trio.lowlevel.checkpoint_if_cancelled()
             feed.listen(ctx, wanted._replace(uris=frozenset(taken)))
         except BaseException:
-            # Each URI that `subscribe` took gets its `unsubscribe`, also when a later one failed.
+            # Each URI that `subscribe` accepted gets its `unsubscribe`, even if a later one failed.
             leave(ctx.running, taken, ctx.context)
             raise
 
@@ -64,7 +64,7 @@ def listen(ctx: ServerRequest) -> Job | None:
 
 
 def _read(ctx: ServerRequest, wanted: Listening) -> Listening:
-    """Leave out unknown tasks, tasks of other owners, and those that the caller may not see."""
+    """Leave out tasks that are unknown, of other owners, or not visible to the caller."""
     if not wanted.tasks:
         return wanted
     # Loaded with the first filter that names a task.
@@ -78,7 +78,7 @@ def _read(ctx: ServerRequest, wanted: Listening) -> Listening:
 
 
 def _readable(ctx: ServerRequest, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
-    """Leave out resources that the caller may not read: a notice shows that they exist."""
+    """Leave out resources that the caller may not read: a notification shows that they exist."""
     caller = ctx.envelope.origin.principal
     required = {uri: registry.required_for(uri, ctx.context) for uri in uris}
     return frozenset(

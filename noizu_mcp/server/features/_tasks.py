@@ -36,14 +36,14 @@ from ..tasks._running_task import RunningTask
 if TYPE_CHECKING:
     from ...types import RequireScopes
 
-#: The result for a handshake client: it cannot declare the extension, so an error could not help.
+#: The result for a handshake client, which cannot declare the extension.
 _NEEDED: Final = ToolResult.error(
     f"This tool runs as a task: it needs a client of 2026-07-28 with the extension {TASKS}"
 )
 
 
 def declares_tasks(envelope: Envelope) -> bool:
-    """Tell whether the request declares tasks; 2026-07-28 forbids to remember earlier ones."""
+    """Tell whether the request declares tasks; 2026-07-28 forbids remembering earlier requests."""
     extensions = envelope.client_capabilities.get("extensions")
     declared = isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS), Mapping)
     return envelope.revision.stateless and declared
@@ -53,7 +53,7 @@ def require_tasks(envelope: Envelope) -> None:
     """Check that a request declares tasks.
 
     Raises:
-        McpError: It does not (-32021).
+        McpError: The request does not declare tasks (-32021).
     """
     if not declares_tasks(envelope):
         # An object in the form of `ClientCapabilities`, not a list of names (2026-07-28
@@ -69,15 +69,15 @@ def owner_of(envelope: Envelope) -> str | None:
 
 
 def get_task(ctx: ServerRequest) -> None:
-    """Answer `tasks/get`: the present state, with questions, result or error."""
+    """Answer `tasks/get`: the current state, with questions, result or error."""
     task = _find(ctx)
     ctx.complete(task.to_wire())
-    # After the answer, and here only for an ended task: from now on it may make room for others.
+    # After the answer, and only for an ended task: the task may now be removed to make room.
     ctx.running.tasks.note_told(task)
 
 
 def update_task(ctx: ServerRequest) -> None:
-    """Answer `tasks/update`: take answers to some or all questions of the task."""
+    """Answer `tasks/update`: store answers to some or all questions of the task."""
     task = _find(ctx)
     answers = (ctx.request.params or {}).get("inputResponses")
     if not isinstance(answers, Mapping):
@@ -100,7 +100,7 @@ def _find(ctx: ServerRequest) -> RunningTask:
             the task is unknown (-32602).
         InsufficientScope: The caller lacks scopes that the call needed.
     """
-    # Both: a tool with tasks may be removed while one of its tasks is still kept.
+    # Both checks: a tool with tasks may be removed while one of its tasks is still stored.
     if not ctx.running.server.registry.has_tasks and not len(ctx.running.tasks):
         raise ctx.unknown_method()
     require_tasks(ctx.envelope)
@@ -116,9 +116,9 @@ class TaskRequest(ServerRequest):
     Args:
         request: The request that began the task; it is answered.
         task: The task.
-        before: The asker of the request, whose answers and steps the task takes over.
+        before: The asker of the request. The task keeps its answers and steps.
         recording: The recording of the task; None without listeners.
-        opening: Lets the handler pass `ctx.start_task()` again.
+        opening: Lets the handler call `ctx.start_task()` again.
     """
 
     def __init__(
@@ -130,15 +130,15 @@ class TaskRequest(ServerRequest):
         *,
         opening: "BegunTask",
     ) -> None:
-        # The request is over, and the extension forbids progress and log notices for tasks: one
-        # with the old token would be a protocol error of ours.
+        # The request is answered, and the extension forbids progress and log notifications for
+        # tasks: sending one with the old token would be a protocol error.
         envelope = request.envelope._replace(progress_token=None, log_level=None)
         super().__init__(
             request.in_flight, request.request, envelope, request.channel, key=request.key
         )
         self.running = request.running
         self.dispatcher = request.dispatcher
-        # Nothing may be sent on the channel of the request any more.
+        # Nothing may be sent on the channel of the request after its answer.
         self.answered = True
         self.task = task
         self.asker = LiveAsker(task, before)
@@ -147,7 +147,7 @@ class TaskRequest(ServerRequest):
 
     @property
     def recording(self) -> Recording | None:
-        """The recording of the task; that of the request has ended."""
+        """The recording of the task. The recording of the request has ended."""
         return self._recording
 
     @property
@@ -156,27 +156,27 @@ class TaskRequest(ServerRequest):
         return self.task.cancelling or self.task.ended
 
     def check_scopes(self, scopes: "RequireScopes") -> None:
-        """Check the scopes of the caller; access to the task needs them from now on."""
+        """Check the scopes of the caller. Access to the task requires them from now on."""
         super().check_scopes(scopes)
         self.running.portal.run(lambda: self.task.require(scopes))
 
     @property
     def threads(self) -> ClientShare:
-        """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
+        """The threads of sync handlers in tasks, separate from the threads of requests."""
         return self.running.server.task_threads.of(self.envelope.origin.client)
 
     def send_progress(
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
-        """Show progress as the status message: the extension has no progress notices of tasks."""
+        """Set the progress as status message: tasks have no progress notifications (extension)."""
         far = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-        # Through the portal: a sync handler calls this in its own thread.
+        # In the loop's thread: a sync handler calls this in another thread.
         self.running.portal.run(lambda: self.task.say(message or far))
         return NOT_SENT
 
 
 class BegunTask(NamedTuple):
-    """A task that runs; a `TaskOpening`.
+    """A running task; a `TaskOpening`.
 
     Attributes:
         begins_itself: As in `TaskOpening`.
@@ -185,16 +185,16 @@ class BegunTask(NamedTuple):
     begins_itself: bool
 
     async def begin(self) -> None:
-        """Do nothing: the handler of a running task passes `ctx.start_task()` again."""
+        """Do nothing: the handler of a running task calls `ctx.start_task()` again."""
         await trio.lowlevel.checkpoint()
 
     def takes_task(self) -> bool:
-        """Tell that this is the task."""
+        """Return True: the task has begun."""
         return True
 
 
 class Opening:
-    """The call of a tool that may go on as a task; a `TaskOpening`.
+    """The call of a tool that may become a task; a `TaskOpening`.
 
     Args:
         call: The call.
@@ -202,7 +202,7 @@ class Opening:
         spec: The tool.
 
     Attributes:
-        possible: True if the request declares tasks and, for an optional task, there is room.
+        possible: True if the request declares tasks, and there is room for an optional task.
         begins_itself: As in `TaskOpening`.
     """
 
@@ -212,10 +212,11 @@ class Opening:
         self._ctx = request
         self._spec = spec
         self._call = call
-        self._left = trio.Event()  # set once the handler has left the request, or never entered it
+        # set once the handler has left the request, or if it never ran there
+        self._left = trio.Event()
 
     def enter(self) -> bool:
-        """Begin the task, or refuse the call, if the handler need not run for either.
+        """Begin the task or refuse the call, if the handler need not run first.
 
         Returns:
             True if the request is answered.
@@ -237,11 +238,11 @@ class Opening:
 
     @cached_property
     def _size(self) -> int:
-        """Bytes that the task holds while it runs: the size of its request."""
+        """Bytes that the task uses while it runs: the size of its request."""
         return memory_of(self._ctx.request.params)
 
     def leaving(self, job: Job) -> Job:
-        """Wrap the job of the request, to note when its handler has left it."""
+        """Wrap the job of the request, to record when its handler has left it."""
 
         async def whole() -> None:
             try:
@@ -252,18 +253,18 @@ class Opening:
         return whole
 
     async def begin(self) -> None:
-        """Begin the task for a handler; its call in the request ends with that."""
+        """Begin the task for a handler, whose run in the request then ends."""
         await trio.lowlevel.checkpoint()
         if not self.possible:
             return
         ctx = self._ctx
-        # The client may have cancelled, or another task of the handler may have begun the task.
+        # The client may have cancelled, or another task of the handler may have called this.
         if not ctx.cancelled:
             if not self._has_room():
                 return
             self._begin(ctx.asker)
             ctx.stop()
-        # The cancellation of the request ends this call. Returning would let the handler go on
+        # The cancellation of the request ends this call. If it returned, the handler would run
         # twice.
         await trio.sleep_forever()
 
@@ -272,14 +273,14 @@ class Opening:
         return self.begins_itself and self._has_room()
 
     def _has_room(self) -> bool:
-        """Tell whether a task may begin; without room an optional one runs in its request."""
+        """Tell whether a task may begin. Without room, an optional task runs in its request."""
         if self.possible and self._spec.task == "optional":
             owner = owner_of(self._ctx.envelope)
             self.possible = self._ctx.running.tasks.make_room(owner, self._size)
         return self.possible
 
     def _begin(self, asker: LiveAsker | RoundAsker | None) -> None:
-        """Start the task and then answer the request: `tasks/get` must find it at once."""
+        """Start the task, and then answer the request: `tasks/get` must find the task at once."""
         before = asker if isinstance(asker, RoundAsker) else None
         timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
         store = self._ctx.running.tasks
@@ -294,8 +295,8 @@ class Opening:
     async def _run(
         self, task: RunningTask, before: RoundAsker | None, recording: Recording | None
     ) -> Mapping[str, Any]:
-        # A step of the request may still run. It must be over and recorded before the task looks
-        # for it, or its side effect would happen twice.
+        # A step of the request may still run. It must be recorded before the task looks for it, or
+        # its side effect would happen twice.
         await self._left.wait()
         begun = BegunTask(self.begins_itself)
         request = TaskRequest(self._ctx, task, before, recording, opening=begun)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def call_tool(request: ServerRequest) -> Job | None:
     """Answer `tools/call`, in its request or as a task.
 
-    Bad arguments are answered with a result that the model can act on (2025-11-25
-    `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error. The
-    headers, the timeout and the task of a tool hold for an override of `call_tool`, too.
+    Invalid arguments are answered with a result that the model can act on (2025-11-25
+    `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error.
+    Headers, timeout and task of a tool apply to an override of `call_tool`, too.
 
     Raises:
         McpError: The tool is unknown, or the request is malformed (-32602).
@@ -44,7 +44,7 @@ def _read(params: Mapping[str, Any]) -> tuple[str, JSONObject]:
 
 
 class RequestedCall(ToolCall):
-    """A call of a tool by a request, which takes its answer.
+    """A call of a tool by a request, which is answered with its result.
 
     Args:
         request: The request.
@@ -59,7 +59,7 @@ class RequestedCall(ToolCall):
         self._request = request
 
     def begin(self) -> Job | None:
-        """Take the stages up to the handler; return the rest of the work.
+        """Run the stages up to the handler; return the rest of the work.
 
         Raises:
             McpError: The tool is unknown, or the request is malformed (-32602).
@@ -71,20 +71,20 @@ class RequestedCall(ToolCall):
         self._check_headers()
         if not self.server.policies.chains and not is_guarded(self.spec):
             return self._begin_admitted()
-        # Before the policies: they are asked once for each run of a handler, and a parked handler
-        # goes on without.
+        # Before the policies: they are checked once for each run of a handler, and a parked handler
+        # continues its run.
         if self._request.take_up_rounds():
             return None
         self._request.serve_with(self.spec)
         return self._begin_checked
 
     async def _begin_checked(self) -> None:
-        """Ask the policies, and then begin the call."""
+        """Check the policies, and then begin the call."""
         try:
             asking = self.check_policies()
             if asking is not None:
                 await asking
-            # Sets the deadline of the tool: the policies have time of their own.
+            # Sets the deadline of the tool: the policies have a separate timeout.
             work = self._begin_admitted()
             if work is not None:
                 await work()
@@ -94,7 +94,7 @@ class RequestedCall(ToolCall):
             self._request.send_failure(error)
 
     def check_policies(self) -> Awaitable[None] | None:
-        """Ask the policies; the capability of a request allows everything."""
+        """Check the policies. The capability of a request allows everything."""
         admit = self._request.running.admit
         return admit("tool", self.name, self.arguments, self.spec, self.context)
 
@@ -105,15 +105,15 @@ class RequestedCall(ToolCall):
         if refusal is not None:
             self._reply(refusal)
             return None
-        # No deadline and no task: a short handler is done before either could matter, and this is
-        # the fastest path.
+        # No deadline and no task: a short handler ends before either could matter, and this is the
+        # fastest path.
         if spec is not None and spec.mode == "inline" and not self.overridden:
             self._request.take_up_rounds()
             self._reply(self.run_inline(spec))
             return None
         opening = None
         if spec is not None and spec.task is not None:
-            # Most tools are never a task.
+            # Loaded on first use: most tools have no tasks.
             from ._tasks import Opening
 
             opening = Opening(self, self._request, spec)
@@ -125,15 +125,15 @@ class RequestedCall(ToolCall):
         return self._answer if opening is None else opening.leaving(self._answer)
 
     def _check_headers(self) -> None:
-        """Refuse a call whose `Mcp-Param-*` headers differ (2026-07-28 `server/tools`).
+        """Check that the `Mcp-Param-*` headers match the arguments (2026-07-28 `server/tools`).
 
-        Before the arguments are read: a proxy has routed or refused by the headers, so a mismatch
-        makes the whole request invalid, whatever its arguments.
+        Before the arguments are read: a proxy may have routed by the headers, so a mismatch makes
+        the request invalid, whatever its arguments.
         """
         if self.spec is None or not self.spec.mirrored:
             return
         headers = self._request.envelope.origin.headers
-        # On stdio there are no headers, and nothing to compare.
+        # On stdio there are no headers to compare.
         if headers is not None:
             fault = param_fault(self.spec.mirrored, self.arguments, headers)
             if fault is not None:
@@ -153,8 +153,8 @@ class RequestedCall(ToolCall):
     def _reply(self, result: Answer) -> None:
         request = self._request
         if isinstance(result, str):
-            # Most answers are one text, alike in all revisions. Put together from bytes: the
-            # objects and dicts of a result would take five times as long.
+            # Most answers are one text, the same in all revisions. Built from bytes: the objects
+            # and dicts of a result would take five times as long.
             text = b'"content":[{"type":"text","text":'
             request.complete_rendered(text, render(result), b"}]")
             return
@@ -162,8 +162,8 @@ class RequestedCall(ToolCall):
             request.mark_ending("crashed" if result is CRASHED else "timed_out")
         wire = result.to_wire()
         revision = request.envelope.revision
-        # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others
-        # than objects.
+        # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients accept objects
+        # only.
         if revision.structured != "any":
             schema = None if self.spec is None else self.spec.definition.get("outputSchema")
             wire = adapt_tool_result(wire, schema, revision)
@@ -178,12 +178,12 @@ def _size_of(answer: Answer) -> int:
 
 
 class DefaultCall(ToolCall):
-    """A call by an override of `Server.call_tool`, or by other code, of the default.
+    """A call of the default by an override of `Server.call_tool`, or by other code.
 
     Args:
         server: The server.
         name: The name of the tool.
-        arguments: The arguments, unchecked.
+        arguments: The arguments, not validated.
         context: The context of the override.
     """
 
@@ -196,7 +196,7 @@ class DefaultCall(ToolCall):
         self.overridden = False
 
     def check_policies(self) -> Awaitable[None] | None:
-        """Ask about a call that was not let through to the override as it is."""
+        """Check the policies, unless the call was admitted to the override unchanged."""
         if not (self.server.policies.chains or self.context.held or is_guarded(self.spec)):
             return None
         from ..calls._policy_checks import admit_again
@@ -207,14 +207,14 @@ class DefaultCall(ToolCall):
 async def call_registered(
     server: "Server", name: str, arguments: JSONObject, context: ServerContext
 ) -> ToolResult:
-    """Call a registered tool with unchecked arguments, within its timeout.
+    """Call a registered tool with arguments that are not validated, with its timeout.
 
     Returns:
-        The result; `TIMED_OUT` itself when the time of the tool was over.
+        The result; `TIMED_OUT` itself if the tool timed out.
 
     Raises:
-        McpError: There is no such tool, or the tool raised it.
-        InsufficientScope: The caller may not call it.
+        McpError: The tool is unknown, or raised it.
+        InsufficientScope: The caller lacks a scope.
     """
     await server.registry.prepare(context, "tools", name)
     call = DefaultCall(server, name, arguments, context)

@@ -1,1 +1,1 @@
-"""Servers that are named by a text: found in a module or a file, and made."""
+"""Servers named by a text: found in a module or a file, and made."""

@@ -1,4 +1,4 @@
-"""Modules of users: imported by name or run as files; a failure is reported in one line."""
+"""Imports of user modules by name or from files. Failures are reported in one line."""
 
 import importlib
 import os
@@ -14,7 +14,7 @@ from ..._util import relative_path
 
 _Loaded = TypeVar("_Loaded")
 
-#: The advice on a class with two bases of different metaclasses.
+#: Advice for a class whose bases have different metaclasses.
 _CONFLICT: Final = (
     "a class cannot be a tool, or another component, and a pydantic model or an Enum in one; write"
     " a class for each, the model as class Input in the tool"
@@ -22,14 +22,14 @@ _CONFLICT: Final = (
 
 
 def import_place(place: str, name: str) -> ModuleType:
-    """Import a module, or run a file as one.
+    """Import a module by name or from a file.
 
     Args:
         place: `package.module` or `path/to/file.py`.
-        name: The name that is wanted of it, for advice; may be empty.
+        name: The name to look up in it, for advice; may be empty.
 
     Raises:
-        TargetError: It cannot be imported, or is not there.
+        TargetError: It does not exist, or cannot be imported.
     """
     if place.endswith(".py"):
         try:
@@ -42,33 +42,33 @@ def import_place(place: str, name: str) -> ModuleType:
                 raise
             text = f"cannot import {place}: {remedy}"
             raise TargetError(text, is_wrong=False) from error.__cause__
-    # A console script has its own folder on the path, and not the current one as `python -m` has.
+    # A console script has its own folder on the path, but not the current folder like `python -m`.
     _look_in(os.getcwd())
     try:
         return guarded(f"import {place}", lambda: importlib.import_module(place))
     except TargetError as error:
         missing = error.__cause__
-        # A module that is itself there, but imports one that is not, is a failure of its own.
+        # If the module exists but imports a missing one, that is a different error.
         if isinstance(missing, ModuleNotFoundError) and f"{place}.".startswith(f"{missing.name}."):
             raise TargetError(f"no module {place}; a file is given as path.py") from error
         raise
 
 
 def _import_file(place: str) -> ModuleType:
-    """Run a file as a module, found by its path, whatever else has its name."""
+    """Run a file as a module. It is found by its path, even if another module has its name."""
     path = os.path.abspath(place)
     if not os.path.isfile(path):
         raise TargetError(f"no such file: {place}")
     _look_in(os.path.dirname(path))
     name = os.path.basename(path).removesuffix(".py")
-    # A file `json.py` must not be answered with the module of the standard library.
+    # A file `json.py` must not give the module of the standard library.
     while name in sys.modules:
         if getattr(sys.modules[name], "__file__", None) == path:
             return sys.modules[name]
         name = f"{name}_"
     spec: Any = spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
     module = module_from_spec(spec)
-    # Before it runs, as `import` does: classes look up their module there.
+    # Before it runs, as `import` does: classes look up their module in `sys.modules`.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -80,14 +80,14 @@ def _look_in(folder: str) -> None:
 
 
 def guarded(what: str, function: Callable[[], _Loaded]) -> _Loaded:
-    """Run the user's code; an exception of it becomes one message without a traceback.
+    """Run user code, and convert an exception to a one-line message.
 
     Args:
         what: The action, for the message: `import app.py`.
         function: The code.
 
     Raises:
-        TargetError: It failed, or called `exit`.
+        TargetError: The code raised, or called `exit`.
     """
     try:
         return function()
@@ -97,16 +97,16 @@ def guarded(what: str, function: Callable[[], _Loaded]) -> _Loaded:
         raise TargetError(str(error), is_wrong=False) from error
     except (Exception, SystemExit) as error:  # a script may exit while it is imported
         said = f"{type(error).__name__}: {error}"
-        # Python refuses these bases before any code of the class runs.
+        # Python rejects these bases before any code of the class runs.
         said = _CONFLICT if "metaclass conflict" in said else said
         text = f"cannot {what}: {said}{_place_of(error)}"
         raise TargetError(text, is_wrong=False) from error
 
 
 def _place_of(error: BaseException) -> str:
-    """Name the innermost line of the user's code, or of a library, that was at it."""
+    """Return the innermost line of the traceback in user code or a library."""
     place = ""
-    # Frames of `importlib` are left out; those of its frozen part have names like `<frozen …>`.
+    # Frames of `importlib` are left out; its frozen modules have names like `<frozen …>`.
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

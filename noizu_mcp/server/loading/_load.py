@@ -17,12 +17,13 @@ def load_server(target: str) -> Server:
     """Import a server and make it ready.
 
     Args:
-        target: `module:Server` or `path/to/file.py:Server`. The name is that of a server class, an
+        target: `module:Server` or `path/to/file.py:Server`. The name is a server class, an
             instance, or a list of tools. Without `:Server` it is the only instance in the module,
-            else its only server class, else its list `tools`, else the only class that it imports.
+            else its only server class, else its list `tools`, else the only server class that it
+            imports.
 
     Raises:
-        TargetError: It cannot be imported, is not there, is no server, or is a URL.
+        TargetError: It cannot be imported, does not exist, is not a server, or is a URL.
     """
     if "://" in target:
         text = "a URL names a server that runs already; give module:Server or path/to/file.py"
@@ -34,7 +35,7 @@ def load_server(target: str) -> Server:
     if isinstance(found, Server):
         return found
     if isinstance(found, type) and issubclass(found, Server):
-        # Its constructor is the user's code, too.
+        # Its constructor is user code, too.
         return guarded(f"make {found.__name__}", found)
     if isinstance(found, list | tuple):
         return guarded(f"serve {place}", partial(_server_of, module, name or "tools"))
@@ -43,11 +44,11 @@ def load_server(target: str) -> Server:
 
 
 def _named_servers(module: ModuleType) -> dict[str, Any]:
-    """Find the instances and the server classes of a module by name, those it imports included."""
+    """Find the instances and server classes of a module by name, including imported ones."""
     return {
         name: value
         for name, value in vars(module).items()
-        # An abstract class, such as the imported `Server` itself, has no options.
+        # An abstract class, such as `Server` itself, has no options.
         if isinstance(value, Server)
         or (isinstance(value, type) and issubclass(value, Server) and hasattr(value, "options"))
     }
@@ -62,7 +63,7 @@ def _only_server(place: str, module: ModuleType) -> Any:
     tools = getattr(module, "tools", None)
     listed = {"tools": tools} if isinstance(tools, list | tuple) else {}
     choices = instances or own or listed or classes
-    # Two names of one object are no choice.
+    # Two names of one object count once.
     if len({id(each) for each in choices.values()}) == 1:
         return next(iter(choices.values()))
     text = "it has no server: no Server class, no instance of one, and no list `tools`"
@@ -72,10 +73,10 @@ def _only_server(place: str, module: ModuleType) -> Any:
 
 
 def _server_of(module: ModuleType, name: str) -> Server:
-    """Make a server of a list of tools, and of the lists `resources` and `prompts` beside it.
+    """Make a server from a list of tools, and the lists `resources` and `prompts` of the module.
 
     Raises:
-        DefinitionError: Something in the lists cannot be registered.
+        DefinitionError: An item of the lists cannot be registered.
     """
     lists = {"tools": name, "resources": "resources", "prompts": "prompts"}
     found = {feature: getattr(module, each, None) for feature, each in lists.items()}
@@ -85,7 +86,7 @@ def _server_of(module: ModuleType, name: str) -> Server:
     try:
         served: Server = make(stem, (Server,), dict(body), name=stem, version="0")()
     except DefinitionError as error:
-        # No class statement could give the places: a problem has the line of its list.
+        # There is no class statement: problems are reported at the line of their list.
         problems = [_placed(each, module, lists) for each in error.problems]
         raise DefinitionError(problems) from None
     return served

@@ -1,4 +1,4 @@
-"""Advice for files of users that cannot be imported."""
+"""Advice for user files that cannot be imported."""
 
 import importlib.metadata
 import re
@@ -10,24 +10,24 @@ from typing import Final
 
 from ..._util import relative_path
 
-#: A block of inline metadata, as PEP 723 has it.
+#: A block of inline metadata (PEP 723).
 _BLOCK: Final = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-#: The name at the beginning of a requirement (PEP 508).
+#: The name at the start of a requirement (PEP 508).
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def remedy_of(error: BaseException | None, place: str, name: str) -> str | None:
-    """Find out what to do about a file that cannot be imported.
+    """Explain how to fix a file that cannot be imported.
 
     Args:
         error: The failure.
         place: The file.
-        name: The rest of the target, from its colon on.
+        name: The rest of the target, from its colon.
 
     Returns:
         The cause and the remedy, or None if they are unknown.
     """
-    # A file that is run has no package. Packages that it imports have one, and so another error.
+    # A file that is run has no package. Packages that it imports do, and fail differently.
     if isinstance(error, ImportError) and "no known parent package" in str(error):
         module, folder = _as_module(Path(place).resolve())
         where = "" if folder == Path.cwd() else f" in the folder {relative_path(str(folder))}"
@@ -42,18 +42,18 @@ def remedy_of(error: BaseException | None, place: str, name: str) -> str | None:
 
 
 def _as_module(path: Path) -> tuple[str, Path]:
-    """Find the name by which a file is imported, and the folder to be in."""
+    """Find the name by which a file is imported, and the folder to import it from."""
     folder = path.parent
     while (folder / "__init__.py").exists():
         folder = folder.parent
     if folder == path.parent:
-        # A package without `__init__.py` begins anywhere; here, if it lies below.
+        # A package without `__init__.py` may begin at any folder: use the current one if possible.
         folder = Path.cwd() if path.is_relative_to(Path.cwd()) else folder.parent
     return ".".join(path.relative_to(folder).with_suffix("").parts), folder
 
 
 def script_requirements(place: str) -> list[str]:
-    """Read the dependencies of a script (PEP 723); empty if it has none, or a broken block."""
+    """Read the dependencies of a script (PEP 723); empty without a valid block."""
     text = Path(place).read_text(encoding="utf-8", errors="replace")
     found = _BLOCK.search(text)
     if found is None:
@@ -68,7 +68,7 @@ def script_requirements(place: str) -> list[str]:
 
 
 def missing_requirements(wanted: Sequence[str]) -> list[str]:
-    """Choose the requirements whose packages are not installed here, whatever their version."""
+    """Return the requirements whose packages are not installed. Versions are not compared."""
     return [each for each in wanted if not _is_installed(each)]
 
 

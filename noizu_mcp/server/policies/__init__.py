@@ -1,1 +1,1 @@
-"""Policies: who may call what, and when; and capabilities, which only narrow."""
+"""Policies: who may call what, and when. Capabilities, which can only be narrowed."""

@@ -1,10 +1,10 @@
-"""Capabilities: what a call may call in turn; they narrow, and never widen.
+"""Capabilities limit the calls that a call may make. They can only be narrowed.
 
 Theory of operation. A capability is a list of conditions, and a call must meet all of them.
-`attenuate` adds conditions and removes none, so nothing that is derived from a capability allows
-what it does not. Its text is sealed with the keys of the server: authenticated, encrypted, bound to
-the server and the principal, and with an end in time. A text is opened once: its id is noted until
-its end, and a second opening is refused. So a text that leaks after its use is worth nothing.
+`attenuate` adds conditions and removes none, so a derived capability never allows more than its
+original. Its text is sealed with the keys of the server: authenticated, encrypted, bound to the
+server and the principal, and with an expiry. A text is opened once: its id is stored until it
+expires, and a second opening is refused. So a text that leaks after its use is worthless.
 """
 
 import os
@@ -23,11 +23,11 @@ from ...jsonrpc import render_sorted
 from ...types import Principal
 from ._patterns import first_match, read_patterns
 
-#: The reason for every text that is refused, so that a caller cannot probe which check failed.
+#: The reason for every invalid text, so that a caller cannot probe which check failed.
 INVALID: Final = "the capability is not valid"
-#: Characters of a text. A capability that was narrowed many times is still below it.
+#: Maximum characters of a text. A capability that was narrowed many times is still smaller.
 MAX_TEXT: Final = 16 * 1024
-#: Texts that were opened, and whose end has not come.
+#: Maximum number of opened texts that have not expired.
 MAX_OPENED: Final = 10_000
 #: Random bytes of the id of a text.
 _ID: Final = 16
@@ -45,7 +45,7 @@ class IssuedCapability(Capability):
     """A capability of a server.
 
     Args:
-        issuer: Makes the capabilities of the server.
+        issuer: The issuer of the server.
         principal: As in `Capability`.
         tools: As in `Capability`.
         expires_at: As in `Capability`.
@@ -68,16 +68,16 @@ class IssuedCapability(Capability):
         depth: int | None = None,
         wanted: Iterable[tuple[str, str]] = (),
     ) -> None:
-        # Past `__setattr__`, which refuses every change.
+        # Bypasses `__setattr__`, which refuses changes.
         put = partial(object.__setattr__, self)
         put("_issuer", issuer)
         put("server", issuer.name)
         put("principal", principal)
-        # Each condition once: a capability may be narrowed again and again.
+        # Without duplicates: a capability may be narrowed many times.
         put("tools", tuple(dict.fromkeys(map(tuple, tools))))
         put("expires_at", expires_at)
         put("depth", depth)
-        # As canonical JSON: 1 and true are equal in Python, and are not the same argument.
+        # As canonical JSON: 1 and true are equal in Python, but are different arguments.
         put("wanted", tuple(dict.fromkeys((name, text) for name, text in wanted)))
 
     def __repr__(self) -> str:
@@ -117,10 +117,10 @@ class IssuedCapability(Capability):
         return self.joined(narrower)
 
     def joined(self, other: "IssuedCapability") -> "IssuedCapability":
-        """Make a capability that allows what both allow.
+        """Make a capability that allows the calls that both allow.
 
         Args:
-            other: The other one.
+            other: The other capability.
 
         Raises:
             Denied: It belongs to another server or another principal.
@@ -137,7 +137,7 @@ class IssuedCapability(Capability):
         )
 
     def inner(self) -> "IssuedCapability":
-        """Make the capability of a call that was made under this one."""
+        """Make the capability of a call that this one allowed."""
         return IssuedCapability(
             self._issuer,
             self.principal,
@@ -148,11 +148,11 @@ class IssuedCapability(Capability):
         )
 
     def refusal(self, name: str, arguments: Mapping[str, Any]) -> Denied | None:
-        """Tell why a call is not allowed; None if it is.
+        """Return why a call is not allowed; None if it is allowed.
 
         Args:
             name: The name of the tool.
-            arguments: The arguments as they will be sent.
+            arguments: The arguments that will be sent.
         """
         if self.expires_at is not None and self._issuer.now() >= self.expires_at:
             return Denied("the capability has expired")
@@ -166,7 +166,7 @@ class IssuedCapability(Capability):
         return None
 
     def to_json(self) -> JSONObject:
-        """Write its conditions as JSON."""
+        """Return the conditions as JSON."""
         return {
             "tools": [list(patterns) for patterns in self.tools],
             "expires": self.expires_at,
@@ -179,10 +179,10 @@ class CapabilityIssuer:
     """Makes the capabilities of one server, and opens their texts.
 
     Args:
-        name: The name of the server, which its capabilities are bound to.
+        name: The name of the server. Its capabilities are bound to it.
         sealer: Seals the texts.
-        ttl: Seconds that a text may live.
-        clock: Tells seconds of Unix time.
+        ttl: Maximum lifetime of a text in seconds.
+        clock: Returns Unix time in seconds.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class CapabilityIssuer:
         self.now: Final = clock
         self._sealer = sealer
         self._ttl = ttl
-        # The ends of the texts that were opened, by id.
+        # The expiry of each opened text, by id.
         self._opened: dict[str, tuple[float, str | None]] = {}
         self._shares: Counter[str | None] = Counter()
 
@@ -205,13 +205,13 @@ class CapabilityIssuer:
         return IssuedCapability(self, _key_of(caller))
 
     def write(self, capability: IssuedCapability) -> str:
-        """Write a capability as text; each text has an id of its own.
+        """Write a capability as text. Each text has its own id.
 
         Raises:
             ValueError: It has too many conditions.
         """
         content = capability.to_json()
-        # The end is a part of the content: writing an opened text again does not extend its life.
+        # The expiry is part of the content: writing an opened text again does not extend it.
         content["expires"] = _least(capability.expires_at, self.now() + self._ttl)
         content["id"] = os.urandom(_ID).hex()
         text = self._sealer.seal(content, self._binding(capability.principal))
@@ -252,19 +252,19 @@ class CapabilityIssuer:
         return content["id"], found
 
     def redeem(self, id_: str, capability: IssuedCapability) -> None:
-        """Note that a text was opened.
+        """Record that a text was opened.
 
         Args:
             id_: The id of the text.
-            capability: The capability in it.
+            capability: The capability that it contains.
 
         Raises:
-            Denied: It was opened before; or too many others were.
+            Denied: It was opened before, or too many others were.
         """
         principal, end = capability.principal, capability.expires_at or 0.0
         if len(self._opened) >= MAX_OPENED:
             self._forget()
-        # One principal may use a part of the room, so that it cannot keep the others out.
+        # One principal may use a part of the room, so that it cannot block the others.
         full = principal is not None and self._shares[principal] >= MAX_OPENED // PART
         if id_ in self._opened or full or len(self._opened) >= MAX_OPENED:
             raise Denied(INVALID)
@@ -272,7 +272,7 @@ class CapabilityIssuer:
         self._shares[principal] += 1
 
     def _forget(self) -> None:
-        """Forget the texts that have expired: they cannot be opened."""
+        """Remove the texts that have expired: they cannot be opened."""
         now = self.now()
         self._opened = {id_: each for id_, each in self._opened.items() if each[0] > now}
         self._shares = Counter(principal for _, principal in self._opened.values())
@@ -290,7 +290,7 @@ def _canonical(value: Any) -> str:
 
 
 def _least(one: Any, other: Any) -> Any:
-    """Return the smaller of two limits; None is no limit."""
+    """Return the smaller of two limits. None means no limit."""
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)

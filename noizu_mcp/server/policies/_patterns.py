@@ -1,4 +1,4 @@
-"""Patterns of names: `*` stands for any text, every other character for itself."""
+"""Patterns of names: `*` matches any text, every other character matches itself."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -12,9 +12,9 @@ def read_patterns(patterns: Iterable[Any]) -> tuple[str, ...]:
         patterns: The patterns.
 
     Raises:
-        ValueError: There is none, or one is no text, or empty.
+        ValueError: There are no patterns, or a pattern is empty or not a text.
     """
-    # A single text would become a pattern for each of its letters.
+    # A single text would be read as one pattern per letter.
     found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     if not found:
         raise ValueError("needs the name of a tool, or a pattern such as 'skill:*'")
@@ -26,7 +26,7 @@ def read_patterns(patterns: Iterable[Any]) -> tuple[str, ...]:
 
 def first_match(patterns: Iterable[str], name: str) -> str | None:
     """Return the first pattern that matches a name; None without a match."""
-    # A plain loop: a generator would cost more than the comparison.
+    # A plain loop: a generator would take longer than the comparison.
     for pattern in patterns:
         if matches(pattern, name):
             return pattern
@@ -34,10 +34,10 @@ def first_match(patterns: Iterable[str], name: str) -> str | None:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Tell whether a pattern fits the whole of a name.
+    """Tell whether a pattern matches a whole name.
 
     Args:
-        pattern: The pattern; capital and small letters differ.
+        pattern: The pattern; case-sensitive.
         name: The name.
     """
     first, middle, last = _split(pattern)
@@ -47,7 +47,7 @@ def matches(pattern: str, name: str) -> bool:
     if at > end or not (name.startswith(first) and name.endswith(last)):
         return False
     for part in middle:
-        # The leftmost place leaves the most room for the parts that follow.
+        # The leftmost match leaves the most room for the parts that follow.
         found = name.find(part, at, end)
         if found < 0:
             return False
@@ -58,6 +58,6 @@ def matches(pattern: str, name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _split(pattern: str) -> tuple[str, tuple[str, ...], str | None]:
     """Split a pattern at its stars: the first part, the parts between, and the last, if any."""
-    # Not a regular expression: several stars would let a long name take quadratic time.
+    # Not a regular expression: with several stars a long name would take quadratic time.
     first, *rest = pattern.split("*")
     return (first, tuple(rest[:-1]), rest[-1]) if rest else (first, (), None)

@@ -1,4 +1,4 @@
-"""Policies: the class that users subclass, the call that it judges, and chains of them."""
+"""Policies: the class that users subclass, the call that is checked, and chains of policies."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 CallKind = Literal["tool", "prompt", "resource", "completion"]
 #: All kinds of calls.
 KINDS: Final[frozenset[CallKind]] = frozenset(get_args(CallKind))
-#: Seconds that a policy may take.
+#: Seconds within which a policy must decide.
 TIMEOUT: Final = 5.0
 _OPTIONS: Final = ("kinds", "label", "loop", "timeout")
 
 
 class PolicyCall(NamedTuple):
-    """A call that a policy judges, before its arguments are checked.
+    """A call that a policy checks, before its arguments are validated.
 
     Attributes:
         kind: `tool`, `prompt`, `resource` or `completion`.
-        name: The name of the tool or prompt, as it was sent; or the URI, as it is registered, or in
-            its normal form (`noizu_mcp.uri.normalize`).
-        arguments: The arguments as sent, not validated; read-only. Those of a completion are
-            `argument` and `value`, of a resource the decoded variables of its template.
-        spec: The registration that was found; None if only an override of the server knows it.
-        caller: The verified caller; None where callers are not verified.
-        client: The name of the client among the clients of the server, such as its network
-            address; None for a single client. It proves nothing.
+        name: The name of the tool or prompt as sent; or the URI as registered or in normal form
+            (`noizu_mcp.uri.normalize`).
+        arguments: The arguments as sent, not validated; read-only. For a completion, `argument` and
+            `value`; for a resource, the decoded variables of its template.
+        spec: The registration; None if only an override of the server knows it.
+        caller: The verified caller; None without authentication.
+        client: The name of the client among the clients of the server, such as its network address;
+            None if there is only one. It is not verified.
         transport: `stdio`, `http` or `memory`.
-        chain: The tools whose calls this one is nested in, the outermost first.
+        chain: The tools whose calls this one is nested in, outermost first.
     """
 
     kind: CallKind
@@ -63,28 +63,29 @@ class PolicyCall(NamedTuple):
     def registered(self) -> str | None:
         """The registered name, URI or URI template; None if only an override knows it.
 
-        It takes few values, whatever clients send.
+        It has few possible values, whatever clients send.
         """
         return None if self.spec is None else str(self.spec.definition[self.spec.key])
 
 
 class Policy(metaclass=BodyMeta):
-    """Decides whether a call may go on: subclass it, write `check`, list instances of it.
+    """Decides whether a call is allowed. Subclass it, write `check`, and list instances of it.
 
-    Policies stand in `policies = […]` of a server. They are asked on every way to a handler: by a
-    request, in a task, by an override, by a call of another handler. The component is found and its
-    scopes hold by then; the arguments are not checked yet. The first policy that raises `Denied`
-    ends the call. A policy that fails in another way, or takes too long, ends it as well.
+    Policies are listed in `policies = […]` of a server. They are checked on every way to a handler:
+    a request, a task, an override, a call of another handler. By then the component is known and
+    its scopes are checked; the arguments are not validated yet. The first policy that raises
+    `Denied` ends the call. A policy that raises another exception, or takes too long, ends it as
+    well.
 
     Attributes:
-        kinds: The kinds of calls that it is asked about; all of them by default.
-        timeout: Seconds that `check` may take; 5 by default.
-        loop: `trio` or `asyncio`, where an async `check` runs; None for the loop of the server.
-        label: Names it in audits; by default its class.
+        kinds: The kinds of calls that it checks; all by default.
+        timeout: Maximum seconds that `check` may take; 5 by default.
+        loop: `trio` or `asyncio`, where an async `check` runs; None for the server's loop.
+        label: Its name in audits; the class name by default.
 
     Raises:
-        DefinitionError: When the class statement runs: `check` has other parameters, or an
-            attribute is wrong.
+        DefinitionError: Raised by the class statement: `check` has other parameters, or an
+            attribute is not valid.
     """
 
     kinds: ClassVar[frozenset[CallKind]] = KINDS
@@ -105,9 +106,9 @@ class Policy(metaclass=BodyMeta):
             raise DefinitionError(problems)
 
     def check(self, call: PolicyCall, ctx: "Context") -> Awaitable[None] | None:
-        """Let a call go on by returning, or refuse it.
+        """Return to allow the call, or raise `Denied`.
 
-        Write `async def` for a policy that waits. A plain `def` runs in the loop, and must not
+        Write `async def` for a policy that waits. A plain `def` runs in the loop and must not
         block.
 
         Args:
@@ -115,14 +116,14 @@ class Policy(metaclass=BodyMeta):
             ctx: The request.
 
         Raises:
-            Denied: The call is refused; the caller gets the reason.
+            Denied: The call is denied; the caller gets the reason.
         """
-        # Not abstract: `ABCMeta` would hide the line of a class statement from its errors. A server
+        # Not abstract: with `ABCMeta` errors would lose the line of the class statement. A server
         # refuses a policy that does not override this.
 
 
 def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
-    """Yield the name and the text of each mistake in a subclass."""
+    """Yield the name and the text of each error in a subclass."""
     check = inspect.getattr_static(cls, "check")
     names = list(inspect.signature(check).parameters) if inspect.isfunction(check) else []
     yields = inspect.isgeneratorfunction(check) or inspect.isasyncgenfunction(check)
@@ -140,13 +141,13 @@ def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
 
 
 class BoundPolicy(NamedTuple):
-    """One policy of a chain, ready to be asked.
+    """One policy of a chain, bound to a loop.
 
     Attributes:
-        label: Names it in audits.
-        check: Judges a call.
+        label: Its name in audits.
+        check: Checks a call.
         waits: True if `check` is a coroutine function.
-        timeout: Seconds that it may take.
+        timeout: Maximum seconds that it may take.
     """
 
     label: str
@@ -156,11 +157,11 @@ class BoundPolicy(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The policies for one kind of calls.
+    """The policies for one kind of call.
 
     Attributes:
         guards: The policies, in order.
-        waits: True if any of them may wait.
+        waits: True if a policy of the chain may wait.
     """
 
     guards: tuple[BoundPolicy, ...]
@@ -186,14 +187,14 @@ def _fault_of(policy: Any) -> str | None:
 def make_chains(
     policies: Sequence[Policy], bind: Callable[[Policy], Callable[..., Any]]
 ) -> dict[str, Chain]:
-    """Make the chain for each kind of calls that any policy is asked about.
+    """Make the chain for each kind of call that some policy checks.
 
     Args:
         policies: The policies.
-        bind: Gives the `check` of a policy as a function for trio.
+        bind: Returns the `check` of a policy as a function for trio.
 
     Raises:
-        DefinitionError: One is not a policy.
+        DefinitionError: An item is not a policy.
     """
     if problems := check_policies(policies):
         raise DefinitionError(problems)

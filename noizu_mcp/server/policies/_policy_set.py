@@ -1,7 +1,7 @@
-"""The policies of a running server, which may be replaced while it serves.
+"""The policies of a running server, which can be replaced while it serves.
 
-Loaded with every server, so nothing here but the empty set: a server without policies neither loads
-nor runs anything else.
+Every server loads this module, so it contains only the set: a server without policies loads and
+runs nothing else.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,17 +18,17 @@ def is_guarded(spec: Any) -> bool:
     """Tell whether a component comes from a mounted server that has policies now.
 
     Args:
-        spec: The component; None if there is none.
+        spec: The component, or None.
     """
     return spec is not None and spec.guard is not None and bool(spec.guard.chains)
 
 
 class PolicySet:
-    """The policies of a server, in the order in which they are asked.
+    """The policies of a server, in the order in which they are checked.
 
     Args:
-        policies: The first policies.
-        bind: Gives the `check` of a policy as a function for trio.
+        policies: The initial policies.
+        bind: Returns the `check` of a policy as a function for trio.
 
     Attributes:
         chains: The policies for each kind of call; empty without policies.
@@ -55,20 +55,20 @@ class PolicySet:
         return len(self._policies)
 
     def replace(self, policies: Iterable["Policy"]) -> None:
-        """Put other policies in the place of all; callable from any task or thread.
+        """Replace all policies; callable from any task or thread.
 
-        A call that is being checked goes on with the policies that it began with; each later one
-        meets all of the new policies.
+        A call that is being checked continues with the old policies. Each later call is checked by
+        the new ones.
 
         Args:
-            policies: The policies, in order; an empty list for none.
+            policies: The policies, in order; may be empty.
 
         Raises:
-            DefinitionError: One is not a policy; nothing is replaced then.
+            DefinitionError: An item is not a policy. Nothing is replaced then.
         """
         from ._policy import make_chains
 
         policies = tuple(policies)
-        # One assignment: a call sees the old chains or the new ones.
+        # One assignment, so a call sees either the old chains or the new ones.
         self.chains = make_chains(policies, self._bind)
         self._policies = policies

@@ -14,14 +14,14 @@ from ._policy import CallKind, Policy, PolicyCall
 if TYPE_CHECKING:
     from ...components import Context
 
-#: Callers or tools whose rate is counted at one time.
+#: Maximum number of callers or tools whose rate is counted at one time.
 MAX_BUCKETS: Final = 10_000
-#: The owners of a rate.
+#: What each bucket of a rate belongs to.
 RateKey = Literal["principal", "tool", "both"]
 
 
 class _ByName(Policy):
-    """Judges the names of tools by patterns."""
+    """Checks the names of tools against patterns."""
 
     kinds: ClassVar[frozenset[CallKind]] = frozenset({"tool"})
 
@@ -33,54 +33,54 @@ class _ByName(Policy):
 
 
 class DenyTools(_ByName):
-    """Refuses tools by their names.
+    """Denies tools by their names.
 
     Args:
-        patterns: Names; `*` in them stands for any text.
+        patterns: Names; `*` matches any text.
 
     Raises:
-        ValueError: There is no pattern, or one is no text.
+        ValueError: There are no patterns, or a pattern is not a text.
     """
 
     def check(self, call: PolicyCall, ctx: "Context") -> None:
-        """Refuse a tool with such a name; see `Policy`."""
+        """Deny a tool whose name matches; see `Policy`."""
         pattern = first_match(self.patterns, call.name)
         if pattern is not None:
             raise Denied(f"tool {call.name!r} is blocked by the pattern {pattern!r}")
 
 
 class AllowTools(_ByName):
-    """Refuses every tool except tools with certain names.
+    """Denies every tool except those with certain names.
 
     Args:
-        patterns: Names; `*` in them stands for any text.
+        patterns: Names; `*` matches any text.
 
     Raises:
-        ValueError: There is no pattern, or one is no text.
+        ValueError: There are no patterns, or a pattern is not a text.
     """
 
     def check(self, call: PolicyCall, ctx: "Context") -> None:
-        """Refuse a tool with another name; see `Policy`."""
+        """Deny a tool whose name does not match; see `Policy`."""
         if first_match(self.patterns, call.name) is None:
             raise Denied(f"tool {call.name!r} is not among the allowed tools")
 
 
 class RateLimit(Policy):
-    """Bounds the number of calls of tools, prompts and resources in a time; a token bucket.
+    """Limits the rate of calls of tools, prompts and resources; a token bucket.
 
-    A bucket holds `n` calls and fills up evenly, so that `n` calls may come at once after a pause.
-    A refused call takes nothing out. At most 10,000 buckets are kept. When they are in use, calls
-    of further owners are refused until the bucket that was used least recently is full again.
+    A bucket holds `n` calls and fills evenly, so `n` calls may come at once after a pause. A denied
+    call takes no token. At most 10,000 buckets are kept. When all are in use, calls that need a new
+    bucket are denied until the least recently used bucket is full again.
 
     Args:
-        n: Calls in each `per`.
-        per: Seconds.
+        n: Calls per period.
+        per: The period in seconds.
         key: Each `principal` has a bucket, or each `tool`, or each principal for each tool
-            (`both`). Without authentication the client counts, by its network address.
-        clock: Tells seconds.
+            (`both`). Without authentication the client's network address is used as principal.
+        clock: Returns the time in seconds.
 
     Raises:
-        ValueError: An argument is wrong.
+        ValueError: An argument is not valid.
     """
 
     kinds: ClassVar[frozenset[CallKind]] = frozenset({"tool", "prompt", "resource"})
@@ -100,12 +100,12 @@ class RateLimit(Policy):
         self._n = n
         self._per = per
         self._one = per / n  # the share of one call
-        # Numbers are rounded: the last call of a bucket must not be refused for it.
+        # Numbers are rounded: the last call of a bucket must not be denied for that.
         self._most = per * (1 + 1e-9)
         self._key = key
         self._clock = clock
-        # Each bucket as the time at which it is full: that takes one number, and an old one needs
-        # no refilling. In the order of the last use.
+        # Each bucket is stored as the time at which it is full: one number, and no refilling. In
+        # order of last use.
         self._full_at: dict[Hashable, float] = {}
         self._lock = threading.Lock()  # a server may serve in several threads
 
@@ -113,11 +113,12 @@ class RateLimit(Policy):
         return f"RateLimit({self._n}, per={self._per:g}, key={self._key!r})"
 
     def check(self, call: PolicyCall, ctx: "Context") -> None:
-        """Take a call out of its bucket, or refuse it; see `Policy`."""
+        """Take one call from its bucket, or deny it; see `Policy`."""
         key = self._owner_of(call)
         now, one = self._clock(), self._one
         with self._lock:
-            # Each call moves the time by the share of one; the bucket is empty a whole `per` away.
+            # Each call moves the time by the share of one call; the bucket is empty `per` seconds
+            # ahead.
             full_at = self._full_at.pop(key, now)
             full_at = (max(now, full_at)) + one
             wait = full_at - now - self._most
@@ -130,8 +131,8 @@ class RateLimit(Policy):
         raise Denied(f"{text}; try again in {wait if wait > 0 else one:.3g} s")
 
     def _make_room(self, now: float) -> bool:
-        """Forget full buckets, the least recently used first; False if there are too many."""
-        # From the front only: each bucket is looked at once, however many calls come.
+        """Remove full buckets, the least recently used first; False if there are still too many."""
+        # From the front only: each bucket is checked once, no matter how many calls come.
         while self._full_at:
             oldest = next(iter(self._full_at))
             if self._full_at[oldest] > now:
@@ -143,20 +144,20 @@ class RateLimit(Policy):
         caller = call.client if call.caller is None else call.caller.key
         if self._key == "principal":
             return caller
-        # Not the name as sent: a client could make up as many as it likes.
+        # Not the name as sent: a client could send any number of names.
         tool = call.kind, call.registered
         return tool if self._key == "tool" else (caller, tool)
 
 
 class TimeWindow(Policy):
-    """Refuses calls of tools, prompts and resources outside of certain hours of the day.
+    """Denies calls of tools, prompts and resources outside certain hours of the day.
 
     Args:
-        start: The first minute, `HH:MM`.
-        end: The minute after the last one, `HH:MM`; `24:00` for the end of the day. One before
-            `start` is a minute of the next day.
+        start: The first minute of the window, `HH:MM`.
+        end: The minute after the last one, `HH:MM`; `24:00` for the end of the day. If it is before
+            `start`, the window ends on the next day.
         tz: The time zone, a name of the IANA database.
-        clock: Tells seconds of Unix time.
+        clock: Returns Unix time in seconds.
 
     Raises:
         ValueError: A time is malformed, both are equal, or the time zone is unknown.
@@ -173,13 +174,13 @@ class TimeWindow(Policy):
         self._text = f"outside of the allowed hours, {start} to {end} {tz}"
         self._clock = clock
         self._zone = _zone(tz)
-        # The last minute that was looked up, since the epoch, and if it is one of the hours. One
-        # object, replaced as a whole: a server may serve in several threads.
+        # The last checked minute since the epoch, and whether it is in the window. One object,
+        # replaced as a whole: a server may serve in several threads.
         self._last = (-1, False)
 
     def check(self, call: PolicyCall, ctx: "Context") -> None:
-        """Refuse a call at another time; see `Policy`."""
-        # Offsets of zones are whole minutes, so that all of a minute is alike.
+        """Deny a call outside the window; see `Policy`."""
+        # Time zone offsets are whole minutes, so a whole minute has one result.
         now = int(self._clock() // 60)
         last, within = self._last
         if last != now:
@@ -189,7 +190,7 @@ class TimeWindow(Policy):
             raise Denied(self._text)
 
     def _is_within(self, minutes: int) -> bool:
-        """Tell whether a minute, counted since the epoch, is one of the hours."""
+        """Tell whether a minute, counted since the epoch, is in the window."""
         now = self._zone(minutes * 60)
         minute: int = now.hour * 60 + now.minute
         if self._start < self._end:
@@ -203,7 +204,7 @@ def _check_number(name: str, value: Any, meaning: str, kind: Any) -> None:
 
 
 def _minute(text: Any) -> int:
-    """Read a time of day as minutes since midnight."""
+    """Parse a time of day, in minutes since midnight."""
     found = re.fullmatch(r"(\d\d?):(\d\d)", text) if isinstance(text, str) else None
     if found is not None:
         hour, minute = map(int, found.groups())
@@ -213,12 +214,12 @@ def _minute(text: Any) -> int:
 
 
 def _zone(name: str) -> Callable[[float], Any]:
-    """Return the function that turns Unix time into the local time of a zone."""
-    # Loaded with the first window: most programs need no calendar.
+    """Return the function that converts Unix time to the local time of a zone."""
+    # Loaded with the first window: most programs need no time zones.
     from datetime import UTC, datetime
     from zoneinfo import ZoneInfo
 
-    if name == "UTC":  # known where there is no database, too
+    if name == "UTC":  # works without a database, too
         return lambda seconds: datetime.fromtimestamp(seconds, UTC)
     try:
         zone = ZoneInfo(name)

@@ -1,7 +1,7 @@
-"""The answer to a client that connects, and skills, put together from a server and its providers.
+"""The answer to a connecting client, and skills, merged from a server and its providers.
 
-Nothing is cached: there are few providers, and clients ask rarely. A provider that fails, or takes
-longer than its `timeout`, is left out and logged.
+Nothing is cached: there are few providers, and clients ask rarely. A provider that fails, or
+exceeds its `timeout`, is left out and logged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from ._providers import ProvidingServer
 
 
 async def introduce(server: ProvidingServer, ctx: Context) -> Introduction:
-    """Join the instructions and extensions of a server and of its providers.
+    """Merge the instructions and extensions of a server and of its providers.
 
     Args:
         server: The server.
-        ctx: The request, as the server sees it.
+        ctx: The request in the context of the server.
     """
     asked = await _ask_all(server, [*(server.registry.providers or ())], "introduce", ctx)
     found = [each for _, each in asked]
@@ -34,12 +34,12 @@ async def introduce(server: ProvidingServer, ctx: Context) -> Introduction:
 
 
 async def list_skills(server: ProvidingServer, ctx: Context) -> list[Any]:
-    """List the skills of a server and of its providers; of two with one URI the first counts.
+    """List the skills of a server and of its providers; for equal URIs the first one is used.
 
     A URI with the prefix of a provider belongs to that provider alone.
 
     Returns:
-        Specs, and entries in the form of the wire.
+        Specs, and entries in wire format.
     """
     registered = server.registry.skills
     skills: dict[str, Any] = {registered.key_of(each): each for each in registered.shown}
@@ -53,11 +53,11 @@ async def list_skills(server: ProvidingServer, ctx: Context) -> list[Any]:
 
 
 async def find_skill(server: ProvidingServer, uri: str, ctx: Context) -> JSONObject | None:
-    """Find the entry of a skill of a provider; None if no provider has the skill.
+    """Find the entry of a skill of a provider; None if no provider has it.
 
     Raises:
-        McpError: The skill cannot be had now.
-        InsufficientScope: The caller may not have it.
+        McpError: The skill is not available now.
+        InsufficientScope: The caller lacks a scope.
     """
     for provider in _skill_providers_of(server, uri):
         entry = await run_user_code(provider.skill(uri, ctx))
@@ -69,11 +69,11 @@ async def find_skill(server: ProvidingServer, uri: str, ctx: Context) -> JSONObj
 async def read_directory(
     server: ProvidingServer, uri: str, cursor: object, ctx: Context
 ) -> JSONObject | None:
-    """Read a page of a directory of a provider; None if no provider has the directory.
+    """Read a page of a directory of a provider; None if no provider has it.
 
     Raises:
-        McpError: The cursor is invalid (-32602), or the directory cannot be had now.
-        InsufficientScope: The caller may not have it.
+        McpError: The cursor is invalid (-32602), or the directory is not available now.
+        InsufficientScope: The caller lacks a scope.
     """
     for provider in _skill_providers_of(server, uri):
         page = await run_user_code(provider.directory(uri, cursor, ctx))
@@ -91,7 +91,7 @@ def _skill_providers_of(server: ProvidingServer, uri: str = "") -> Iterator[Skil
 
 def _others_than(server: ProvidingServer, provider: BaseProvider) -> tuple[str, ...]:
     """List the prefixes of the URIs of other providers."""
-    # Not `server.providers`, which would make them.
+    # Not `server.providers`, whose first use makes an empty set.
     providers = server.registry.providers
     return () if providers is None else providers.others_than(provider, "uri")
 
@@ -99,7 +99,7 @@ def _others_than(server: ProvidingServer, provider: BaseProvider) -> tuple[str, 
 async def _ask_all(
     server: ProvidingServer, providers: Sequence[BaseProvider], method: str, ctx: Context
 ) -> list[tuple[BaseProvider, Any]]:
-    """Ask all providers at the same time; leave out a provider that fails."""
+    """Ask all providers concurrently. A provider that fails is left out."""
     answers: dict[int, Any] = {}
 
     async def ask(index: int, provider: BaseProvider) -> None:

@@ -1,9 +1,9 @@
-"""The list of one provider: asked for, bound, and kept until it is out of date.
+"""The list of one provider: fetched, bound, and kept until it is out of date.
 
-Theory of operation. A list is good while the provider has the version that the list was asked for,
-and until it expires. The list of a provider that is `shared` is asked for once for all
-callers: one task asks, and the others wait for it. A provider that fails is asked again after a
-growing pause; until then its last list is served for `stale` seconds, and after that no items.
+Theory of operation. A list is valid until the provider's version changes or the list expires. The
+list of a `shared` provider is fetched once for all callers: one task asks, and the others wait for
+it. A provider that fails is asked again after a growing pause; until then its last list is served
+for `stale` seconds, and after that an empty list.
 """
 
 import math
@@ -24,18 +24,18 @@ from ._providers import FIRST_PAUSE, LONGEST_PAUSE, ProviderEntry, Providers, Pr
 
 
 class ValuesOwner(Protocol):
-    """A session, as the lists see it."""
+    """A session, as the lists use it."""
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The values that handlers have stored."""
+        """The values that handlers stored."""
 
 
 class ListingContext(Protocol):
-    """A request or a session that sees the lists of its caller: a `ServerContext`.
+    """A request or a session with the lists of its caller: a `ServerContext`.
 
     Attributes:
-        provided: The lists of its caller.
+        provided: The lists of the caller.
     """
 
     provided: Mapping[str, Any] | None
@@ -50,7 +50,7 @@ class ListingContext(Protocol):
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """The values of the session, as they were when the request began."""
+        """The values of the session at the time the request began."""
 
     @property
     def dispatcher(self) -> ValuesOwner | None:
@@ -73,12 +73,12 @@ class KeptList(NamedTuple):
     """The last list of a provider.
 
     Attributes:
-        version: Its version when it was asked for.
+        version: The version of the provider when it was asked.
         specs: The bound components.
-        bound: The components of each item, and the item; it is kept so that its id stays its own.
-        until: The time when it must be asked for again, whatever its version.
-        good: The last time when the provider gave it.
-        failures: The failures since then.
+        bound: The components of each item, by the item's id; the item is kept alive for its id.
+        until: The time when the list must be fetched again, even with the same version.
+        good: The last time when the provider returned the list.
+        failures: The number of failures since then.
     """
 
     version: int
@@ -89,12 +89,12 @@ class KeptList(NamedTuple):
     failures: int = 0
 
 
-#: The list of a provider that was not asked yet.
+#: The list of a provider that was never asked.
 NOT_ASKED: Final = KeptList(-1)
 
 
 class ListFetcher:
-    """Gets the lists of providers, and keeps those that are the same for all callers.
+    """Fetches the lists of providers, and keeps shared ones.
 
     Args:
         providers: The providers of the server.
@@ -111,7 +111,7 @@ class ListFetcher:
         self._asking: dict[tuple[ProviderEntry, str], trio.Lock] = {}
 
     def retain(self, entries: Iterable[ProviderEntry]) -> None:
-        """Drop the lists of all providers but these."""
+        """Drop the lists of all other providers."""
         kept = frozenset(entries)
         self._shared = {key: each for key, each in self._shared.items() if key[0] in kept}
         self._asking = {key: each for key, each in self._asking.items() if key[0] in kept}
@@ -123,19 +123,19 @@ class ListFetcher:
         ctx: ListingContext,
         own: Mapping[tuple[ProviderEntry, str], KeptList],
     ) -> KeptList:
-        """Return the list of a provider for a caller; ask the provider if it is out of date.
+        """Return the list of a provider for a caller. Ask the provider if it is out of date.
 
         Args:
             entry: The provider.
             feature: `tools`, `prompts` or `resources`.
             ctx: The request of the caller.
-            own: The lists that were kept for the caller alone.
+            own: The lists that are kept for this caller only.
         """
         key = entry, feature
         if not entry.provider.shared:
             kept = own.get(key, NOT_ASKED)
             return kept if self._is_good(kept, entry, feature) else await self._list(key, ctx, kept)
-        # One at a time: after a change all callers come at once, and the list is the same for all.
+        # One at a time: after a change all callers ask at once, and the list is the same for all.
         async with self._asking.setdefault(key, trio.Lock()):
             kept = self._shared.get(key, NOT_ASKED)
             if not self._is_good(kept, entry, feature):
@@ -166,11 +166,11 @@ class ListFetcher:
         if entry.failing.pop(feature, None) is not None:
             logger.info("%s gives its %s again", provider.name, feature)
             if provider.shared:
-                # The clients saw a list without its items.
+                # The clients saw a list without the provider's items.
                 self._server.bus.publish(feature)
         self._providers.note_specs(specs)
         entry.listed[feature] = len(specs)
-        # A mounted server may have providers of its own that failed, and are to be asked again.
+        # A mounted server may have providers that failed and must be asked again.
         served = self._served.get(entry)
         until = math.inf if served is None else served.expires(ctx, feature)
         return KeptList(version, specs, bound, until, good=trio.current_time())
@@ -178,11 +178,11 @@ class ListFetcher:
     @staticmethod
     async def _items(provider: BaseProvider, feature: str, ctx: ListingContext) -> list[object]:
         names = ("resources", "templates") if feature == "resources" else (feature,)
-        # Its items are left out in silence, as registrations that need scopes are.
+        # Its items are left out without an error, like registrations that need scopes.
         with suppress(InsufficientScope):
             found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
             for items in found:
-                # Each letter, or each key, would be an item.
+                # Each letter or key would be taken for an item.
                 if isinstance(items, str | bytes | Mapping):
                     raise TypeError(f"{provider.name} must give a list of {feature}, {got(items)}")
             return [item for items in found for item in items]
@@ -191,7 +191,7 @@ class ListFetcher:
     def _bind(
         self, provider: BaseProvider, feature: str, items: Iterable[object], kept: KeptList
     ) -> tuple[tuple[Bound, ...], dict[int, tuple[object, list[Bound]]]]:
-        """Bind the items of a list; items of the last list are bound already."""
+        """Bind the items of a list. Items of the last list are bound already."""
         server = self._server
         bound: dict[int, tuple[object, list[Bound]]] = {}
         for item in items:
@@ -212,7 +212,7 @@ class ListFetcher:
     def _note_failure(
         self, entry: ProviderEntry, feature: str, error: BaseException, kept: KeptList
     ) -> KeptList:
-        """Record the failure of a provider; log it once until the provider works again."""
+        """Record a failure of a provider. It is logged once, until the provider works again."""
         provider, now = entry.provider, trio.current_time()
         late = isinstance(error, trio.TooSlowError)
         entry.failures += 1

@@ -1,10 +1,11 @@
-"""`Mount`: another server in the same process, whose components a server offers as its own.
+"""`Mount`: a provider with the components of another server in the same process.
 
-Theory of operation. A mounted server is served wherever the server is that mounts it: a
+Theory of operation. A mounted server is served wherever the outer server is served: a
 `MountedServer` enters its lifespan before the first request and leaves it after the last one, and
-its own providers run meanwhile. Its components are listed once, under their new names, until the
-server reports a change. A call finds such a component like any other, and runs its handler with a
-context that has the server and the state of the mounted server. `watch` passes changes on.
+the mounted server's providers run meanwhile. Its components are listed once, under their new names,
+until the server reports a change. A call finds such a component like any other, and runs its
+handler with a context that has the server and the state of the mounted server. `watch` forwards
+changes.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -36,27 +37,26 @@ _FEATURES: Final = ("tools", "prompts", "resources")
 
 
 class Mount(Provider, SkillProvider):
-    """A server in the same process as a provider: all that it has, with skills and instructions.
+    """Provides the components, skills and instructions of a server in the same process.
 
     The handlers run as in the mounted server, with its `ctx.server`, `ctx.state` and
     `ctx.read_resource`, its timeouts, scopes and `available`; methods that it overrides are called.
-    Its lifespan runs while the server that mounts it is served. With a prefix its components have
-    new names: `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for
-    `db://{id}`.
-    Its options `timeout` and `stale` matter only where it computes lists; see `ToolProvider`.
-    Its `init` sets up each session that begins while it is served, after that of the server that
-    mounts it. Its `can_watch`, `subscribe` and `unsubscribe` are called for its own resources.
+    Its lifespan runs while the outer server is served. With a prefix its components have new names:
+    `billing_charge` for the tool or prompt `charge`, `billing+db://{id}` for `db://{id}`. Its
+    options `timeout` and `stale` matter only if it computes lists; see `ToolProvider`. Its `init`
+    sets up each session that begins while it is served, after `init` of the outer server. Its
+    `can_watch`, `subscribe` and `unsubscribe` are called for its own resources.
 
     Args:
         server: The server: an instance, or a class that needs no arguments.
-        prefix: A word before the names; None: they stay as they are.
+        prefix: A word before the names; None to keep the names.
 
     Attributes:
         server: The mounted server.
         prefix: See Args.
 
     Raises:
-        DefinitionError: The first argument is not a server, or the prefix is wrong.
+        DefinitionError: The first argument is not a server, or the prefix is not valid.
     """
 
     def __init__(self, server: Server | type[Server], *, prefix: str | None = None) -> None:
@@ -86,7 +86,7 @@ class Mount(Provider, SkillProvider):
     def shared(self) -> bool:  # type: ignore[override]  # read-only: it follows the other server
         """True unless the mounted server computes lists for each caller.
 
-        An `available` function goes with its component: it is asked where the list is.
+        `available` functions do not matter: they are called when the list is used.
         """
         registry = self.server.registry
         methods = ("list_tools", "list_prompts", "list_resources", "list_resource_templates")
@@ -105,7 +105,7 @@ class Mount(Provider, SkillProvider):
         return self._names.start(key)
 
     def unknown(self, name: str) -> str | None:
-        """Word the error as the providers of the mounted server do."""
+        """Return the error text of the providers of the mounted server; see `BaseProvider`."""
         own, providers = self._names.restore("name", name), self.server.registry.providers
         return None if own is None or providers is None else providers.unknown(own)
 
@@ -118,7 +118,7 @@ class Mount(Provider, SkillProvider):
         return mounted
 
     async def watch(self, changed: Changes) -> None:
-        """Pass the changes of the mounted server on; see `BaseProvider`."""
+        """Forward the changes of the mounted server; see `BaseProvider`."""
 
         def pass_on(change: Hashable) -> None:
             if isinstance(change, tuple):
@@ -159,7 +159,7 @@ class Mount(Provider, SkillProvider):
         return await self._specs(ctx, "resources")
 
     async def templates(self, _ctx: Context) -> Iterable[Any]:
-        """List nothing: `resources` lists the templates, too."""
+        """List nothing: `resources` also lists the templates."""
         return ()
 
     async def _specs(self, ctx: Context, feature: str) -> Iterable[Any]:
@@ -169,7 +169,7 @@ class Mount(Provider, SkillProvider):
     # Introduction and skills
 
     async def introduce(self, ctx: Context) -> Introduction:
-        """Return the instructions and extensions of the mounted server and of what it mounts."""
+        """Return the instructions and extensions of the mounted server and its providers."""
         inner = self._context(ctx)
         if inner is None:
             return Introduction()
@@ -211,14 +211,14 @@ class Mount(Provider, SkillProvider):
     # Subscriptions
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
-        """Pass a subscription on to the mounted server, which has the resource."""
+        """Forward a subscription to the mounted server."""
         mounted = self._served(ctx)
-        if mounted is None:  # it was unmounted while the request was on its way
+        if mounted is None:  # it was unmounted during the request
             raise not_served(self.server)
         await mounted.subscribe(uri.removeprefix(self.namespace("uri")), ctx)
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
-        """Pass the end of a subscription on to the mounted server, if it has taken it."""
+        """Forward the end of a subscription to the mounted server, if it accepted one."""
         mounted, own = self._served(ctx), self._names.restore("uri", uri)
         if mounted is not None and own is not None:
             await mounted.unsubscribe(own, mounted.context(ctx))

@@ -14,12 +14,12 @@ from ._mounted_context import MountedCalls
 
 
 class MountedContexts:
-    """The calls and subscriptions that use a mounted server, each of which has a context.
+    """The contexts of the calls and subscriptions that use a mounted server.
 
     Args:
         server: The mounted server.
-        names: Converts its names to the names that clients see.
-        portal: The way into the loop that serves it.
+        names: Converts between its names and the names that clients see.
+        portal: Runs functions in the loop that serves it.
 
     Attributes:
         server: See Args.
@@ -36,10 +36,10 @@ class MountedContexts:
         self._idle = trio.Event()
 
     def begin(self, inner: RunningServer) -> None:
-        """Accept calls.
+        """Start to accept calls.
 
         Args:
-            inner: The mounted server as it is served.
+            inner: The mounted server while it is served.
         """
         self._inner = inner
 
@@ -66,7 +66,7 @@ class MountedContexts:
         """Make the context of the mounted server for a request.
 
         Raises:
-            McpError: The server is not served now (-32602).
+            McpError: The server is not served at the moment (-32602).
         """
         context = self.context(ctx)
         if context is None:
@@ -74,20 +74,20 @@ class MountedContexts:
         return context
 
     def enter(self, ctx: Any) -> ServerContext:
-        """Make the context of a call; the lifespan of the server lasts at least until `leave`.
+        """Make the context of a call. The lifespan of the server lasts at least until `leave`.
 
         Raises:
-            McpError: The server is not served now (-32602).
+            McpError: The server is not served at the moment (-32602).
         """
         context = self.need_context(ctx)
         if self.server.registry.providers is not None:
-            # URIs of its providers' resources in the answer are renamed, too.
+            # Lets URIs of its providers' resources be renamed in the answer.
             context.running.provider_lists.attach(context)
         self._running[context] = None
         return context
 
     def leave(self, context: ServerContext) -> None:
-        """End a call; from any thread."""
+        """End a call. Callable from any thread."""
         del self._running[context]
         if self._is_ending and not self._running:
             self._portal.run_soon(self._note_idle)

@@ -1,4 +1,4 @@
-"""Calls and capabilities of a mounted server, by the names that the server around it has."""
+"""Calls and capabilities of a mounted server, in the names of the outer server."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class MountedCapability(Capability):
-    """A capability, with the names of a mounted server.
+    """A capability, in the names of a mounted server.
 
     Args:
-        outer: The capability, with the names of the server that mounts it.
-        rename: Gives the outer name or URI for one of the mounted server.
+        outer: The capability, in the names of the outer server.
+        rename: Converts a name or URI of the mounted server to the outer one.
     """
 
     __slots__ = ("_rename", "depth", "expires_at", "outer", "principal", "server", "tools")
@@ -27,7 +27,7 @@ class MountedCapability(Capability):
     _rename: Callable[[str, str], str]
 
     def __init__(self, outer: Capability, rename: Callable[[str, str], str]) -> None:
-        # Past `__setattr__`, which refuses every change.
+        # Bypasses `__setattr__`, which refuses changes.
         put = partial(object.__setattr__, self)
         put("outer", outer)
         put("_rename", rename)
@@ -58,13 +58,13 @@ class MountedCapability(Capability):
 
 
 class MountedCalls:
-    """What handlers of a mounted server do through the server around it; a `MountedView`.
+    """Calls of handlers of a mounted server through the outer server; a `MountedView`.
 
-    Its policies hold there, and conditions of capabilities are about the names that it has.
+    The outer server's policies apply, and conditions of capabilities use its names.
 
     Args:
-        outer: The context of the request in the server that mounts it.
-        rename: Gives the outer name or URI for one of the mounted server.
+        outer: The context of the request in the outer server.
+        rename: Converts a name or URI of the mounted server to the outer one.
     """
 
     __slots__ = ("_outer", "_rename")
@@ -95,9 +95,9 @@ class MountedCalls:
         return await self._outer.call_tool(renamed, arguments, capability=capability)
 
     def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
-        """Tell why the capability does not allow a call; None if it does."""
+        """Return why the capability forbids a call; None if it allows the call."""
         return self._outer.refusal_of(self._rename("name", name), arguments)
 
     def notify_session(self, kind: str) -> None:
-        """Tell the session that a list changed; see `Notify`."""
+        """Send the session a list change; see `Notify`."""
         self._outer.notify_session(kind)

@@ -1,9 +1,9 @@
-"""A mounted server while the server that mounts it is served: lifespan, calls, subscriptions.
+"""A mounted server while the outer server is served: lifespan, calls, subscriptions.
 
-Theory of operation. `run` enters the lifespan, serves the mounted server and its own providers, and
+Theory of operation. `run` enters the lifespan, serves the mounted server and its providers, and
 leaves the lifespan once `end` was called and no call or subscription uses the server; see
-`MountedContexts`. A lifespan that fails begins
-again after a growing pause; the components of the server are not listed meanwhile.
+`MountedContexts`. A lifespan that fails is entered again after a growing pause; meanwhile the
+components of the server are not listed.
 """
 
 import math
@@ -29,16 +29,16 @@ from ._providers import FIRST_PAUSE, LONGEST_PAUSE, ProviderEntry
 
 
 class MountedServer:
-    """A mounted server while the one that mounts it is served; a `ServedProvider`.
+    """A mounted server while the outer server is served; a `ServedProvider`.
 
     Args:
         server: The mounted server.
-        names: Converts its names to the names that clients see.
-        outer: The served server that mounts it.
-        entry: The entry of the mount among the providers of that server.
+        names: Converts between its names and the names that clients see.
+        outer: The running outer server.
+        entry: The entry of the mount among the providers of the outer server.
 
     Attributes:
-        settled: Set once the lifespan has begun, or has failed to begin.
+        settled: Set once the lifespan was entered, or failed.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class MountedServer:
         self._entry = entry
         self._scope = trio.CancelScope(shield=True)
         self._ending = trio.Event()
-        # The contexts of the subscriptions that the server has accepted, by URI.
+        # The contexts of the accepted subscriptions, by URI.
         self._subscriptions: dict[str, list[ServerContext]] = {}
 
     def context(self, ctx: Context) -> ServerContext | None:
@@ -69,12 +69,12 @@ class MountedServer:
         """
         context = self.context(ctx)
         if context is None:
-            return []  # the lifespan has not begun; the lists change when it has
+            return []  # the lifespan has not begun; a change of the lists follows
         await self._server.registry.prepare(context, feature)
         return await self._specs.list_all(feature, context)
 
     def expires(self, ctx: Any, feature: str) -> float:
-        """Return the time when a list that was just given must be asked for again."""
+        """Return the time when the last returned list expires."""
         context = self.context(ctx)
         if context is None or self._server.registry.providers is None:
             return math.inf
@@ -83,12 +83,12 @@ class MountedServer:
     # Subscriptions
 
     async def can_watch(self, uri: str, ctx: Context) -> bool:
-        """Tell whether the mounted server lets a caller watch one of its resources."""
+        """Tell whether the mounted server allows a caller to watch one of its resources."""
         context, own = await self._prepare(uri, ctx)
         return bool(await run_user_code(self._server.can_watch(own, context)))
 
     async def takes_alone(self, uri: str, ctx: Context) -> bool:
-        """Tell whether a method `subscribe` of the mounted server decides about a resource."""
+        """Tell whether `subscribe` of the mounted server decides about a resource."""
         registry = self._server.registry
         if registry.providers is None or registry.overrides("subscribe"):
             return registry.overrides("subscribe")
@@ -102,7 +102,7 @@ class MountedServer:
         return context, own
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
-        """Pass a subscription to the server; the lifespan lasts at least until its end.
+        """Forward a subscription to the server. The lifespan lasts at least until it ends.
 
         Args:
             uri: The URI of the resource in the server.
@@ -120,11 +120,11 @@ class MountedServer:
             await self.unsubscribe(uri)
 
     async def unsubscribe(self, uri: str, context: ServerContext | None = None) -> None:
-        """Pass the end of a subscription to the server, if the server has accepted one.
+        """Forward the end of a subscription to the server, if the server accepted one.
 
         Args:
             uri: The URI of the resource in the server.
-            context: The request that ends it; None for the one that began it.
+            context: The request that ends it; None for the request that began it.
         """
         accepted = self._subscriptions.get(uri)
         if not accepted:
@@ -138,7 +138,7 @@ class MountedServer:
             self._calls.leave(begun)
 
     async def _end_subscriptions(self) -> None:
-        """End the subscriptions that are left, all at the same time."""
+        """End the remaining subscriptions concurrently."""
 
         async def end(uri: str) -> None:
             with crashes_logged("unsubscribe of %r failed for %s", self._server, uri):
@@ -156,14 +156,14 @@ class MountedServer:
         """Leave the lifespan once the running calls have ended.
 
         Args:
-            grace: Seconds for this; None for no limit.
+            grace: Maximum seconds to wait for them; None for no limit.
         """
         self._ending.set()
         if grace is not None:
             self._scope.deadline = trio.current_time() + grace
 
     async def run(self) -> None:
-        """Serve until `end` is called; a lifespan that fails begins again after a pause."""
+        """Serve until `end` is called. If the lifespan fails, enter it again after a pause."""
         # Shielded: the lifespan outlasts the handlers, which are cancelled when serving ends.
         with self._scope:
             pause, logged = FIRST_PAUSE, False
@@ -196,7 +196,7 @@ class MountedServer:
             self._calls.begin(inner)
             self._entry.failing.pop("lifespan", None)
             if self.settled.is_set():
-                self._entry()  # its lists were empty
+                self._entry()  # its lists were empty until now
             self.settled.set()
             await self._ending.wait()
             await self._end_subscriptions()

@@ -1,8 +1,8 @@
 """The components of a mounted server under their new names, bound to its contexts.
 
 Each is a component of the mounted server with another name or URI, and with the defaults of that
-server. Its handler gets the context of the mounted server. A URI in its answer that the mounted
-server serves is replaced by the URI under which a client can read it.
+server. Its handler gets a context of the mounted server. If its answer has the URI of a resource of
+the mounted server, the URI is replaced by the one that clients see.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,9 +34,9 @@ from ._mounted_calls import MountedContexts
 if TYPE_CHECKING:
     from ..policies._policy import CallKind
 
-#: Pages of a list that a mounted server computes; more would be a cursor that never ends.
+#: Maximum pages of a list that a mounted server computes, in case its cursors never end.
 MOST_PAGES: Final = 1000
-#: The method that computes each list, and the one that serves an item of it.
+#: The method that computes each list, and the method that serves an item of it.
 _METHODS: Final = {
     "tools": ("list_tools", "call_tool"),
     "prompts": ("list_prompts", "get_prompt"),
@@ -52,24 +52,24 @@ _LISTED: Final = {
 
 
 class _BothScopes(RequireScopes):
-    """The scopes of a mounted server and of one of its components, each by its own hierarchy."""
+    """The scopes of a mounted server and of one of its components, each with its own hierarchy."""
 
     def __init__(self, first: RequireScopes, second: RequireScopes) -> None:
         super().__init__(*dict.fromkeys(first.scopes + second.scopes))
         object.__setattr__(self, "_parts", (first, second))
 
     def admits(self, principal: Principal | None) -> bool:
-        """Tell whether the caller holds the scopes of both."""
+        """Tell whether the caller has the scopes of both."""
         parts: tuple[RequireScopes, ...] = self.__dict__["_parts"]
         return all(each.admits(principal) for each in parts)
 
 
 class MountedGuard:
-    """The policies of a mounted server, as they stand before one of its components.
+    """The policies of a mounted server, for one of its components.
 
     Args:
         calls: The calls of the mounted server.
-        spec: The component, as the mounted server has it.
+        spec: The component in the mounted server.
     """
 
     __slots__ = ("_calls", "_spec")
@@ -80,18 +80,19 @@ class MountedGuard:
 
     @property
     def chains(self) -> Mapping[str, Any]:
-        """The policies; also those of a server that the mounted server mounts."""
+        """The policies, including those of servers mounted by the mounted server."""
         own = self._calls.server.policies.chains
         return own or ({} if self._spec.guard is None else self._spec.guard.chains)
 
     async def admit(
         self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
     ) -> None:
-        """Ask the policies about a call, by the name that it has in the mounted server.
+        """Check the policies of a call, by its name in the mounted server.
 
         Raises:
-            Denied: The call must not go on.
-            DeniedHidden: The same, and the caller must not learn that the component exists.
+            Denied: The call is denied.
+            DeniedHidden: The call is denied, and the caller must not learn that the component
+                exists.
         """
         from ..calls._policy_checks import admit, refusal
 
@@ -102,7 +103,7 @@ class MountedGuard:
             if rest is not None:
                 await rest
         except DeniedHidden as denied:
-            # By the name that the caller has used.
+            # With the name that the caller used.
             raise refusal(kind, name, self._spec, denied, ctx) from None
 
 
@@ -117,12 +118,12 @@ class MountedSpecs:
         self._calls = calls
         self._server = calls.server
         self._names = calls.names
-        # The new component of each component that was listed last: it stays the same object while
-        # others change.
+        # The renamed component of each component of the last list, so that it stays the same object
+        # while others change.
         self._made: dict[str, dict[Bound, Bound]] = {}
 
     async def list_all(self, feature: str, ctx: ServerContext) -> list[Bound]:
-        """List the components of a feature, hidden ones too.
+        """List the components of a feature, including hidden ones.
 
         Args:
             feature: `tools`, `prompts` or `resources`.
@@ -148,7 +149,7 @@ class MountedSpecs:
     async def _computed(
         self, collection: Collection[Bound], method: str, ctx: ServerContext
     ) -> list[Bound]:
-        """List the items of an override; the other registrations are hidden, as in the server."""
+        """List the items of an override. Other registrations are hidden, as in the server."""
         specs = dict(collection.seen_by(ctx).specs)
         found: list[Bound] = []
         cursor: str | None = None
@@ -169,12 +170,12 @@ class MountedSpecs:
         return found + [self._remake(spec, hidden=True) for spec in specs.values()]
 
     def _remake(self, spec: Bound, **changes: object) -> Bound:
-        """Make the component that clients see: its name, its defaults, its handler."""
+        """Make the component that clients see: name, defaults and handler."""
         fields: dict[str, Any] = {**vars(spec), **self._defaults(spec), **changes}
         definition: JSONObject = dict(fields["definition"])
         old = str(definition[spec.key])
         new = definition[spec.key] = self._names.rename(spec.key, old)
-        if fields["name"] == old:  # resources have names for people, too
+        if fields["name"] == old:  # resources also have display names
             fields["name"] = definition["name"] = new
         fields["definition"] = definition
         if spec.available is not None:
@@ -194,7 +195,7 @@ class MountedSpecs:
         return type(spec)(**fields)
 
     def _defaults(self, spec: Bound) -> dict[str, object]:
-        """Return the options that a component has from the mounted server."""
+        """Return the options that a component inherits from the mounted server."""
         options, found = self._server.options, dict[str, object]()
         if isinstance(spec.timeout, Unset):
             found["timeout"] = options.tool_timeout
@@ -208,10 +209,10 @@ class MountedSpecs:
         return found
 
     def _inner(self, spec: Bound, fields: dict[str, Any]) -> Callable[..., Any]:
-        """Return the function that takes values and the inner context, and answers."""
+        """Return a function that takes values and the inner context, and returns the answer."""
         listed = _LISTED[type(spec)]
         if self._server.registry.overrides(_METHODS[listed][1]):
-            # The method takes arguments as they were sent.
+            # The method takes arguments as sent.
             if isinstance(spec, ToolSpec):
                 fields["input"] = open_object()
             elif isinstance(spec, PromptSpec):
@@ -225,7 +226,7 @@ class MountedSpecs:
         return spec.invoke
 
     def _through(self, listed: str, definition: Mapping[str, Any]) -> Callable[..., Any]:
-        """Return a function that asks the method of the mounted server for an answer."""
+        """Return a function that gets the answer from a method of the mounted server."""
         method: Callable[..., Awaitable[object]] = getattr(self._server, _METHODS[listed][1])
         if _METHODS[listed][1] == "read_resource":
 
@@ -247,14 +248,14 @@ class MountedSpecs:
     def _let_through(
         self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
     ) -> None:
-        """Record that the guard has asked the policies, so that an override may pass a call on."""
+        """Record that the policies were checked, so that an override may pass a call on."""
         if self._server.policies.chains or ctx.held is not None:
             from ..calls._policy_checks import let_through
 
             let_through(kind, name, arguments, ctx)
 
     def _any_resource(self) -> TemplateSpec:
-        """Make a hidden template of all URIs: an override may read URIs without a registration."""
+        """Make a hidden template for all URIs: an override may read URIs without a registration."""
         template = types.ResourceTemplateDefinition(self._names.rename_uri("{+uri}"), "any")
         read = self._handler("async", self._through("resources", {}))
         made = bind_definition(template, read, hidden=True)
@@ -269,7 +270,7 @@ class MountedSpecs:
         return context is not None and is_available(spec, context)
 
     def _handler(self, mode: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        """Make a handler for requests of a handler for contexts of the mounted server."""
+        """Wrap a handler for contexts of the mounted server in a handler for requests."""
         calls, rename = self._calls, self._rename_uris
 
         async def invoke(*values: Any) -> object:
@@ -328,7 +329,7 @@ class MountedSpecs:
         return self._handler(spec.list_mode, wait if spec.list_mode == "async" else call)
 
     def _rename_uris(self, answer: object, ctx: ServerContext) -> object:
-        """Replace the URIs in an answer that the server serves by the URIs that clients see."""
+        """Replace URIs of the mounted server's resources in an answer by the URIs clients see."""
 
         def is_served(uri: str) -> bool:
             return self._server.registry.find_resource(uri, ctx) is not None

@@ -1,16 +1,16 @@
 """The lists of providers while one connection, or one application over HTTP, is served.
 
-Theory of operation. A request that needs a list, or a name that no registration has, waits until
-the lists of its caller are of the present generation (see `Providers`). For that each provider
-whose version has moved is asked, all at the same time, each within its own timeout; the others'
-last lists are used. A provider that fails offers nothing, or its last list for `stale` seconds, and
-is left alone for a growing pause. The lists of all providers are then put behind the registrations,
-in one `Collection` for each kind, and the request goes on in the same step.
+Theory of operation. A request that needs a list, or a name without a registration, waits until the
+lists of its caller have the current generation (see `Providers`). Each provider whose version
+changed is asked, all concurrently, each with its own timeout; for the others the last lists are
+used. A provider that fails offers nothing, or its last list for `stale` seconds, and is not asked
+during a growing pause. The lists of all providers are then appended to the registrations, in one
+`Collection` for each kind, and the request continues in the same step.
 
-A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` of these
-are kept. The list of a provider that is `shared` is kept once for all of them, and if all are,
-there is one caller. An answer that arrives after a newer one is not kept. So memory grows with
-sessions and with that constant, and no list outlives a reported change.
+A caller is a session, or on 2026-07-28 the verified principal; the last `MOST_CALLERS` principals
+are kept. The list of a `shared` provider is kept once for all callers, and if all providers are
+shared, there is one caller. An answer that arrives after a newer one is dropped. So memory is
+bounded by the sessions and that constant, and no list outlives a reported change.
 """
 
 import math
@@ -38,9 +38,9 @@ from ._providers import FIRST_PAUSE, LONGEST_PAUSE, NEEDED, ProviderEntry, Provi
 
 #: Seconds that a served provider gets to end after its server.
 GRACE: Final = 5.0
-#: Principals whose lists are kept; the next request of another one asks the providers again.
+#: Principals whose lists are kept. For others the providers are asked again.
 MOST_CALLERS: Final = 256
-#: Seconds after which a `watch` that failed counts as one that had worked.
+#: Seconds after which a `watch` is considered to have worked before it failed.
 SETTLED: Final = 60.0
 
 
@@ -54,7 +54,7 @@ class CallerLists:
     Attributes:
         lists: The collection of each kind that the caller sees, by its name in a list result.
         kept: The last lists of providers.
-        done: The generation of the lists of each feature, and the time when they end.
+        done: The generation of the lists of each feature, and the time when they expire.
     """
 
     def __init__(self, principal: Principal | None, values: Mapping[str, Any]) -> None:
@@ -66,22 +66,22 @@ class CallerLists:
 
 
 class ProviderLists:
-    """The lists of the providers while a server is served; used in the thread of its loop.
+    """The lists of the providers while a server is served. Used in the thread of its loop.
 
     Args:
         running: The server while it is served.
         providers: Its providers.
 
     Attributes:
-        served: Each provider that has begun to serve, with the object that its hook
-            `begin_serving` returned.
+        served: Each provider that was started, with the object that its hook `begin_serving`
+            returned.
     """
 
     def __init__(self, running: ServingServer, providers: Providers) -> None:
         self._running = running
         self._providers = providers
-        self._common = CallerLists(None, {})  # where all lists are shared, there is one caller
-        # The generation of the lists that each method needs, where all callers have the same lists.
+        self._common = CallerLists(None, {})  # the only caller, if all lists are shared
+        # The generation of the lists that each method needs, if all callers have the same lists.
         self._current: dict[str, int] = {}
         self._judged = -1
         self._shared_by_all = False
@@ -90,26 +90,26 @@ class ProviderLists:
         self._watches: dict[ProviderEntry, trio.CancelScope] = {}
         self.served: dict[ProviderEntry, ServedProvider | None] = {}
         self._fetcher = ListFetcher(providers, self.served)
-        # The provider of each item of lists that are the same for all callers, by kind and name.
+        # The provider of each item of shared lists, by kind and name.
         self._owners: dict[str, dict[str, ProviderEntry]] = {}
 
     # What runs beside the requests
 
     async def begin(self) -> None:
-        """Start the providers, and watch each provider that is not watched elsewhere."""
+        """Start the providers, and watch each provider that no other served server watches."""
         start = trio.current_time()
         self.update()
-        # Each `watch` gets its first turn: a provider may be introduced with the first message.
+        # Lets each `watch` run once: the first message may need a provider's introduction.
         for _ in range(2):
             await trio.lowlevel.checkpoint()
         for entry, served in tuple(self.served.items()):
             if served is not None:
                 with trio.CancelScope(deadline=start + entry.provider.timeout):
                     await served.settled.wait()
-                served.settled.set()  # its lists come later, with a notice
+                served.settled.set()  # its lists come later, with a notification
 
     def update(self) -> None:
-        """Start the providers that were added, and end the providers that were removed."""
+        """Start added providers, and end removed ones."""
         entries = self._providers.entries
         for entry in [each for each in self._watches if each not in entries]:
             self._watches.pop(entry).cancel()
@@ -125,25 +125,25 @@ class ProviderLists:
                 self._running.linger(partial(self._watch, entry, scope))
 
     def end(self) -> None:
-        """End the providers; another served server of the same server continues to watch."""
+        """End the providers. Another served server of the same server continues to watch them."""
         for entry, scope in self._watches.items():
             scope.cancel()
             self._providers.release(entry)
         self._watches.clear()
         for served in self.served.values():
             if served is not None:
-                # It stays in the table: subscriptions end after this.
+                # It stays in the table: subscriptions end later.
                 served.end(GRACE)
 
     async def _watch(self, entry: ProviderEntry, scope: trio.CancelScope) -> None:
-        """Run `watch` of a provider until it returns; if it fails, again after a pause."""
+        """Run `watch` of a provider until it returns. If it fails, run it again after a pause."""
         provider, pause, told = entry.provider, FIRST_PAUSE, False
         with scope:
-            # It may have been removed before this task began, and even been added again.
+            # It may have been removed before this task began, and even added again.
             await trio.lowlevel.checkpoint_if_cancelled()
             while True:
                 if entry.was_watched:
-                    entry()  # changes since the last `watch` were missed
+                    entry()  # changes since the last `watch` may be lost
                 entry.was_watched = True
                 began = trio.current_time()
                 try:
@@ -169,14 +169,14 @@ class ProviderLists:
     # The lists of a caller
 
     def find_outdated(self, request: Request, ctx: ListingContext) -> str | None:
-        """Return the feature whose lists a request needs and must wait for; None if it need not.
+        """Return the feature whose lists a request must wait for; None if it need not wait.
 
         Args:
             request: The request.
-            ctx: Its context; if it needs lists, it sees the lists of its caller from now on.
+            ctx: Its context. If it needs lists, it gets the lists of its caller.
         """
         method = request.method
-        # The way of most calls of provided tools, and of all mounted ones.
+        # The way of most calls of provided tools, and of all mounted tools.
         if self._current.get(method) == self._providers.generation:
             ctx.provided = self._common.lists
             return None
@@ -203,7 +203,7 @@ class ProviderLists:
         return {} if caller is None else caller.lists
 
     def _are_shared(self) -> bool:
-        """Tell whether every provider gives the same lists to all callers."""
+        """Tell whether every provider returns the same lists for all callers."""
         generation = self._providers.generation
         if self._judged != generation:
             self._judged = generation
@@ -226,29 +226,29 @@ class ProviderLists:
         caller = self._sessions.get(session)
         if caller is None or caller.values is not ctx.session or caller.principal != principal:
             caller = CallerLists(principal, ctx.session)
-            # A handler keeps the values that its request began with: its lists are its own then.
+            # A handler keeps the session values of its request: its lists are then not shared.
             if ctx.session is session.values:
                 self._sessions[session] = caller
         return caller
 
     def forget(self, session: ValuesOwner) -> None:
-        """Drop the lists of a session, so that they are asked for again; from any thread."""
+        """Drop the lists of a session, so that they are fetched again. From any thread."""
         self._sessions.pop(session, None)
 
     def expiry(self, ctx: ListingContext, feature: str) -> float:
-        """Return the time when the lists of a caller must be asked for again; see `CallerLists`."""
-        # Lists of a session that has changed since the request began are not kept at all.
+        """Return the time when the lists of a caller expire; see `CallerLists`."""
+        # If the session changed since the request began, its lists are not kept at all.
         return self.attach(ctx).done.get(feature, (0, math.inf))[1]
 
     def is_current(self, caller: CallerLists, feature: str) -> bool:
-        """Tell whether the lists of a feature need not be asked for."""
+        """Tell whether the lists of a feature are up to date."""
         generation, until = caller.done.get(feature, (-1, 0.0))
         if generation != self._providers.generation:
             return False
         return until == math.inf or trio.current_time() < until
 
     async def prepare(self, ctx: ListingContext, feature: str) -> None:
-        """Ask the providers for the lists of a feature that are out of date.
+        """Fetch the lists of a feature that are out of date.
 
         There is no checkpoint between the last answer and the return.
 
@@ -270,7 +270,7 @@ class ProviderLists:
             for entry in entries:
                 nursery.start_soon(ask, entry)
         if generation < caller.done.get(feature, (-1, 0.0))[0]:
-            return  # another request of the caller has asked later
+            return  # a later request of the caller has asked already
         until = min((each.until for each in kept.values()), default=math.inf)
         others = {key: each for key, each in caller.kept.items() if key[1] != feature}
         caller.kept = others | kept
@@ -281,7 +281,7 @@ class ProviderLists:
     def _merge(
         self, feature: str, lists: Mapping[ProviderEntry, Sequence[Bound]]
     ) -> dict[str, Collection[Any]]:
-        """Put the items of providers behind the registrations: one collection for each kind."""
+        """Append the items of providers to the registrations: one collection for each kind."""
         server = self._running.server
         merged: dict[str, Collection[Any]] = {}
         for collection in server.registry.parts[feature]:
@@ -297,11 +297,12 @@ class ProviderLists:
         feature: str,
         lists: Mapping[ProviderEntry, Sequence[Bound]],
     ) -> dict[str, Bound]:
-        """Choose one item of providers for each name.
+        """Choose one item for each name.
 
-        A name is not for providers outside of its namespace. Of several items with one name, that
-        of the provider counts that had the name before, and has it also while it fails; else the
-        first. A server behind a provider could otherwise take the place of an item of another one.
+        A name in the namespace of a provider is for that provider only. If several items have one
+        name, the provider that had the name before keeps it, even while it fails; otherwise the
+        first one is used. Otherwise a server behind a provider could replace an item of another
+        provider.
         """
         kind = collection.kind
         before = self._owners.get(kind.listed, {})
@@ -328,7 +329,7 @@ class ProviderLists:
     def _admitted(
         self, collection: Collection[Any], lists: Mapping[ProviderEntry, Sequence[Bound]]
     ) -> Iterator[tuple[str, ProviderEntry, Bound]]:
-        """Iterate over the items of a kind, without items whose names belong to others."""
+        """Iterate over the items of a kind, without names in namespaces of other providers."""
         kind = collection.kind
         option = "name" if kind.key == "name" else "uri"
         for entry, specs in lists.items():
@@ -348,16 +349,16 @@ class ProviderLists:
     def _log_clash(
         self, kind: CollectionKind, key: str, entry: ProviderEntry, spec: Bound, holder: str
     ) -> None:
-        # The names may come from another server: they make no kinds of their own.
+        # Not part of the throttling key: the names may come from another server.
         text = "the %s %.200r of %.200s is left out: the name is taken by %.200s"
         about = (kind.name, entry.provider.name)
         self._running.server.crash_log.warning(about, text, kind.name, key, spec.source, holder)
 
     def owner_of(self, ctx: ListingContext, spec: Bound) -> ProviderEntry | None:
-        """Return the provider of a component that the caller of a request sees, or None."""
+        """Return the provider of a component that the caller sees, or None."""
         kept = self.attach(ctx).kept.items()
         return next((entry for (entry, _), each in kept if spec in each.specs), None)
 
     def served_by(self, provider: BaseProvider) -> "ServedProvider | None":
-        """Return the object that `begin_serving` of a provider returned; None without one."""
+        """Return the object that `begin_serving` of a provider returned, or None."""
         return next((each for key, each in self.served.items() if key.provider is provider), None)

@@ -1,10 +1,10 @@
-"""The providers of one server: a set that may change, versions of lists, and health.
+"""The providers of one server: a set that can change, versions of lists, and health.
 
-Theory of operation. Each list of a provider has a version. A change raises it before the notice to
-clients, so a request that follows the notice finds the list out of date and asks again. The
-server has a generation, which every change raises, also one of a registration: a caller whose lists
-have the present generation needs no further look. Lists are kept by `ProviderLists`, one for each
-loop and connection that serves the server. Everything here may be called from any thread.
+Theory of operation. Each list of a provider has a version. A change raises it before clients are
+notified, so a request after the notification finds the list out of date and fetches it again. The
+server has a generation, which every change raises, including changes of registrations: a caller
+with lists of the current generation needs no further check. Lists are kept by `ProviderLists`, one
+for each loop and connection that serves the server. Everything here may be called from any thread.
 """
 
 import threading
@@ -29,11 +29,11 @@ from ..changes._bus import Bus
 from ..registry._registry import Registry
 from ..registry._server_options import ServerOptions
 
-#: Seconds before a provider that failed is asked again, before its `watch` is started again, and
-#: before a lifespan begins again; they double with each failure, up to the second value.
+#: Seconds before a failed provider is asked again, its `watch` is run again, or a lifespan is
+#: entered again. The pause doubles with each failure, up to the second value.
 FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 60.0
-#: The lists that requests need, and the param that names one item of it, if any.
+#: The lists that requests need, and the param with the name of one item, if any.
 NEEDED: Final[Mapping[str, tuple[str, str]]] = {
     "tools/list": ("tools", ""),
     "tools/call": ("tools", "name"),
@@ -47,7 +47,7 @@ NEEDED: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class ProvidingServer(Protocol):
-    """A server, as its providers see it: `Server`."""
+    """A server, as its providers use it: `Server`."""
 
     registry: Registry
     bus: Bus
@@ -58,7 +58,7 @@ class ProvidingServer(Protocol):
         """The options of the server."""
 
     def notify_resource_updated(self, uri: str) -> None:
-        """Tell clients that a resource changed."""
+        """Notify clients that a resource changed."""
 
 
 class ProviderEntry:
@@ -71,7 +71,7 @@ class ProviderEntry:
     Attributes:
         provider: See Args.
         versions: The version of each list that it offers.
-        failing: The lists that it fails to give, each with the reason in a few words.
+        failing: The lists that cannot be fetched, each with a short reason.
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
         is_watched: True while a served server runs its `watch`.
@@ -94,7 +94,7 @@ class ProviderEntry:
         return self._owner.server
 
     def __call__(self, kind: str | None = None, /) -> None:
-        """Say that a list changed; see `Changes`."""
+        """Report that a list changed; see `Changes`."""
         kinds = tuple(self.versions) if kind is None else (kind,)
         if not self.versions.keys() >= set(kinds):
             text = f"{self.provider.name} has no list {kind!r}; there are: "
@@ -102,7 +102,7 @@ class ProviderEntry:
         self._owner.note_change(self, kinds)
 
     def resource_updated(self, uri: str, /) -> None:
-        """Say that the contents of a resource changed; see `Changes`."""
+        """Report that the contents of a resource changed; see `Changes`."""
         self._owner.server.notify_resource_updated(uri)
 
 
@@ -110,8 +110,8 @@ class Health(NamedTuple):
     """The state of all providers of one name.
 
     Attributes:
-        name: The name; that of a provider of a mounted server begins with the name of the mount.
-        failing: The lists that they fail to give, each with the reason: `tools timed out`.
+        name: The name. Names of providers of a mounted server begin with the name of the mount.
+        failing: The lists that cannot be fetched, each with the reason: `tools timed out`.
         failures: The number of failures since the start.
         listed: The number of items in the last list of each feature that was listed.
     """
@@ -123,18 +123,18 @@ class Health(NamedTuple):
 
 
 class Providers:
-    """The providers of a server: its methods may be called from any task or thread.
+    """The providers of a server. Its methods may be called from any task or thread.
 
     Args:
         server: The server.
-        items: The first providers.
+        items: The initial providers.
 
     Attributes:
         server: See Args.
-        entries: The providers in their order; replaced as a whole.
+        entries: The providers in order; replaced as a whole.
         generation: Raised by every change of a provider or of a registration.
-        have_tasks: True once a provider has listed a tool whose calls can go on as tasks.
-        have_scopes: True once a provider has listed something that requires scopes.
+        have_tasks: True once a provider has listed a tool that supports tasks.
+        have_scopes: True once a provider has listed a component that requires scopes.
     """
 
     def __init__(self, server: ProvidingServer, items: Iterable[BaseProvider]) -> None:
@@ -158,17 +158,17 @@ class Providers:
         return any(entry.provider is provider for entry in self.entries)
 
     def add(self, *providers: BaseProvider) -> None:
-        """Add providers behind the others, and tell the clients that the lists changed.
+        """Append providers, and notify the clients that the lists changed.
 
         Raises:
-            DefinitionError: One is no provider, or stands in the list already.
+            DefinitionError: An item is not a provider, or is in the list already.
         """
         self._check(providers)
         self._put(added := [ProviderEntry(provider, self) for provider in providers])
         self._tell(added)
 
     def remove(self, provider: BaseProvider) -> None:
-        """Remove a provider; running requests go on.
+        """Remove a provider. Running requests are not affected.
 
         Raises:
             ValueError: It is not in the list.
@@ -196,9 +196,9 @@ class Providers:
         parts = self.server.registry.parts
         for feature in {kind for entry in entries for kind in entry.versions}:
             for collection in parts[feature]:
-                # Clients are told when they connect, before the first list is asked for.
+                # Clients are told at the handshake, before the first list is fetched.
                 collection.offered = True
-                # Nobody knows yet whether anything will be subscribable.
+                # It is not known yet whether any resource will be subscribable.
                 collection.watchable = collection.watchable or feature == "resources"
         self.server.registry.refresh()
 
@@ -210,7 +210,7 @@ class Providers:
             self.server.bus.publish(feature)
 
     def raise_generation(self) -> None:
-        """Let the lists of every caller be built again."""
+        """Mark the merged lists of every caller as out of date."""
         with self._lock:
             self.generation += 1
 
@@ -226,7 +226,7 @@ class Providers:
             self.server.bus.publish(kind)
 
     def expire(self, kind: str) -> None:
-        """Mark a list of all providers as out of date: the author has reported a change."""
+        """Mark a list of all providers as out of date: the author reported a change."""
         with self._lock:
             for entry in self.entries:
                 if kind in entry.versions:
@@ -234,7 +234,7 @@ class Providers:
             self.generation += 1
 
     def note_specs(self, specs: Iterable[Bound]) -> None:
-        """Record whether a list has tasks or scopes, which the server checks from then on."""
+        """Record whether a list has tasks or scopes, which the server then checks."""
         for spec in specs:
             if getattr(spec, "task", None) is not None:
                 self.have_tasks = True
@@ -243,7 +243,7 @@ class Providers:
                 self.server.registry.scoped = True
 
     def claim(self, entry: ProviderEntry) -> bool:
-        """Reserve the `watch` of a provider; False if there is none, or it runs elsewhere."""
+        """Reserve the `watch` of a provider; False if it has no `watch` or it is reserved."""
         with self._lock:
             free = not entry.is_watched and type(entry.provider).watch is not BaseProvider.watch
             entry.is_watched = entry.is_watched or free
@@ -257,7 +257,7 @@ class Providers:
             running.portal.run_soon(running.update_providers)
 
     def health(self) -> list[Health]:
-        """Return the health of the providers; from any thread."""
+        """Return the health of the providers. From any thread."""
         found: dict[str, Health] = {}
         for each in self._all_health():
             _, failing, failures, listed = found.get(each.name, ("", (), 0, {}))
@@ -281,7 +281,7 @@ class Providers:
 
     def offer(self, feature: str) -> bool:
         """Tell whether any provider offers a feature."""
-        if feature == "skills":  # they have no lists that are kept
+        if feature == "skills":  # their lists are not cached
             return any(isinstance(entry.provider, SkillProvider) for entry in self.entries)
         return any(feature in entry.versions for entry in self.entries)
 
@@ -307,7 +307,7 @@ class Providers:
         if needed is None:
             return None
         feature, param = needed
-        # A malformed name is refused by the method itself.
+        # A malformed name is rejected by the method itself.
         name = params.get(param)
         if isinstance(name, str):
             for collection in self.server.registry.parts[feature]:
@@ -316,14 +316,14 @@ class Providers:
         return feature
 
     async def prepare(self, context: Context, feature: str) -> None:
-        """Ask for the lists of a caller that are out of date; see `Registry.prepare`."""
+        """Fetch the lists of a caller that are out of date; see `Registry.prepare`."""
         await on_trio(_prepare, feature, context)
 
     def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
-        """Iterate over the servers that are mounted and served, at any depth.
+        """Iterate over the mounted servers that are served, at any depth.
 
         Args:
-            context: The request, or the session.
+            context: The request or session.
 
         Returns:
             Each server, and its context for this request.
@@ -336,7 +336,7 @@ class Providers:
                     yield from inner.server.registry.providers.mounted(inner)
 
     def _owner_of(self, uri: str, context: Any) -> ProviderEntry | None:
-        """Return the provider of a resource; None for a registration and an unknown URI."""
+        """Return the provider of a resource; None for a registration or an unknown URI."""
         found = self.server.registry.find_resource(uri, context)
         owner: ProviderEntry | None = None
         if found is not None:
@@ -355,25 +355,25 @@ class Providers:
         return None if owner is None else await owner.can_watch(uri, context)
 
     async def takes_alone(self, uri: str, context: Any) -> bool:
-        """Tell whether a mounted server has a resource, and overrides `subscribe`."""
+        """Tell whether the resource is of a mounted server that overrides `subscribe`."""
         owner = self._served_owner_of(uri, context)
         return owner is not None and await owner.takes_alone(uri, context)
 
     async def subscribe(self, uri: str, context: Any) -> None:
-        """Tell the provider of a resource, if it has one, that a client watches it."""
+        """Forward a subscription to the provider of the resource, if it has a provider."""
         owner = self._owner_of(uri, context)
         if owner is not None:
-            provider: Any = owner.provider  # a `ResourceProvider`: the resource is of its list
+            provider: Any = owner.provider  # a `ResourceProvider`: the resource is in its list
             await run_user_code(provider.subscribe(uri, context))
 
     async def unsubscribe(self, uri: str, context: Any) -> None:
-        """Tell the providers that a client has unsubscribed from a resource."""
+        """Forward the end of a subscription to the providers."""
         for provider in self:
             if isinstance(provider, ResourceProvider):
                 await run_user_code(provider.unsubscribe(uri, context))
 
     def others_than(self, provider: BaseProvider, key: str) -> tuple[str, ...]:
-        """List the prefixes of the names or URIs of other providers; see `namespace`.
+        """Return the prefixes of the names or URIs of other providers; see `namespace`.
 
         Args:
             provider: The provider.
@@ -383,12 +383,12 @@ class Providers:
         return tuple(text for each in self if len(text := each.namespace(key)) > own)
 
     def may_serve(self, template: Bound, uri: str, context: Any) -> bool:
-        """Tell whether a template may serve a URI: not that of a provider for a URI of another."""
+        """Tell whether a template may serve a URI, which may belong to another provider."""
         owner = context.running.provider_lists.owner_of(context, template)
         return owner is None or not uri.startswith(self.others_than(owner.provider, "uri"))
 
     def unknown(self, name: str) -> str | None:
-        """Word the error for an unknown name; None if no provider words it."""
+        """Return the error text for an unknown name; None if no provider has one."""
         for provider in self:
             with crashes_logged("%s.unknown failed", provider.name, log=self.server.crash_log):
                 text = call_user_code(partial(provider.unknown, name))

@@ -1,7 +1,7 @@
 """The function `available` of a registration, which decides who may list and use it.
 
 On 2026-07-28 lists may differ by authorization only (`server/tools`). Requests of that revision
-have an empty session, so a function of the session decides there as for a new session.
+have an empty session, so a function that uses the session decides as for a new one.
 """
 
 import inspect
@@ -17,10 +17,10 @@ def is_available(spec: Any, context: Context | None) -> bool:
 
     Args:
         spec: The registration.
-        context: The request, or the session; None: everything is available.
+        context: The request or session; None if everything is available.
 
     Returns:
-        True without an `available` function. False if it failed; the failure goes to the log.
+        True without an `available` function. False if it raised; the exception is logged.
     """
     asked: Callable[[Context], object] | None = getattr(spec, "available", None)
     if asked is None or context is None:
@@ -33,8 +33,8 @@ def is_available(spec: Any, context: Context | None) -> bool:
 
 
 def _is_true(answer: object) -> bool:
-    # It counts as true, and would show the registration to everybody.
+    # A coroutine is true, and would show the registration to every caller.
     if inspect.iscoroutine(answer):
-        answer.close()  # else Python warns, at some later time, in some other place
+        answer.close()  # avoids Python's warning about it
         raise TypeError("a coroutine was returned; available must be sync")
     return bool(answer)

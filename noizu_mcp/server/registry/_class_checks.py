@@ -1,4 +1,4 @@
-"""Checks of the class statement of a server: every problem is reported when it runs."""
+"""Checks of the class statement of a server. Every error is reported when it runs."""
 
 import inspect
 import typing
@@ -28,7 +28,7 @@ from ...events import check_listeners
 from ...skills import check_clashes, check_skills
 from ._server_options import SERVER_OPTIONS
 
-#: Methods that a server may override; a feature with an overridden method counts as offered.
+#: Methods that a server may override. A feature with an overridden method is offered.
 OVERRIDABLE: Final = (
     "init",
     "list_tools",
@@ -43,14 +43,14 @@ OVERRIDABLE: Final = (
     "get_prompt",
     "complete",
 )
-#: Attributes that would be ignored in silence: servers of other packages have these options.
+#: Attributes that would silently be ignored: servers of other packages have these options.
 _NO_OPTIONS: Final = ("auth", "middleware", "resource_templates")
-#: The one form that a lifespan is sure to have.
+#: The form of a lifespan that always works.
 _LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
-# Every function that these decorators make runs this code object: the one way to recognise them.
+# Every function made by these decorators has this code object: the only way to recognise them.
 _SYNC_MANAGER: Final = contextmanager(lambda: iter(())).__code__
 ASYNC_MANAGER: Final = asynccontextmanager(aiter).__code__
-#: The lists of a server, and the methods that compute each of them instead.
+#: The lists of a server, and the methods that compute them instead.
 _COMPUTED: Final = {
     "tools": ("list_tools", "call_tool"),
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
@@ -59,17 +59,17 @@ _COMPUTED: Final = {
 
 
 def check_statement(declaration: Declaration, base: type) -> None:
-    """Report all problems in the statement of a server.
+    """Report all problems in the class statement of a server.
 
     Args:
         declaration: The statement.
-        base: `Server`, whose methods are overridden.
+        base: `Server`, whose methods may be overridden.
     """
     if not declaration.abstract:
         _check_identity(declaration)
     body = vars(declaration.cls)
     for name in _NO_OPTIONS:
-        # A method or a property of that name may well be the author's own.
+        # A method or a property of that name may be the author's own.
         if name in body and not hasattr(body[name], "__get__"):
             text = f"is not an option; {advice(name, SERVER_OPTIONS)}"
             declaration.problem(name, text, member=name)
@@ -80,8 +80,8 @@ def check_statement(declaration: Declaration, base: type) -> None:
     for member, find_problems in _CHECKS.items():
         for problem in find_problems(_registrations(declaration, member)):
             declaration.take(problem, member)
-    # Only for a statement that is right so far: these checks read the lists, and would report a
-    # problem of a list once more.
+    # Only for a statement without problems: these checks read the lists, and would report a problem
+    # of a list again.
     if not declaration.problems and not declaration.abstract:
         _check_nested(declaration, base)
     if not declaration.problems:
@@ -93,7 +93,7 @@ def check_statement(declaration: Declaration, base: type) -> None:
 
 
 def _check_fixed_names(declaration: Declaration) -> None:
-    """Refuse a name that two providers, or a provider and a registration, will surely have."""
+    """Refuse a name that two providers, or a provider and a registration, will always share."""
     cls: Any = declaration.cls
     providers = getattr(cls, "providers", ())
     if not providers:
@@ -115,19 +115,18 @@ def _check_fixed_names(declaration: Declaration) -> None:
 
 
 def _check_identity(declaration: Declaration) -> None:
-    """Require a name and a version: every revision has both in serverInfo (`basic/lifecycle`)."""
+    """Require a name and a version: serverInfo has both in every revision (`basic/lifecycle`)."""
     name = declaration.cls.__name__
     told = {problem.where for problem in declaration.problems}
     for option in ("name", "version"):
-        # An option that was given with a wrong value is missing here too, and has its problem
-        # already.
+        # An option with a wrong value is missing here too, and was reported already.
         if option not in declaration.options and f"{name}.{option}" not in told:
             text = f'is missing; write class {name}(Server, {option}="…", …)'
             declaration.problem(option, text)
 
 
 def _check_two_servers(declaration: Declaration, base: type) -> None:
-    """Refuse two bases that have the same list: only that of the first would be served."""
+    """Refuse two bases with the same list: only the first list would be served."""
     cls: Any = declaration.cls
     for member in _CHECKS:
         homes = [each for each in cls.__mro__ if vars(each).get(member) and each is not base]
@@ -140,7 +139,7 @@ def _check_two_servers(declaration: Declaration, base: type) -> None:
 
 
 def _check_overrides(declaration: Declaration, base: type) -> None:
-    """Check that overrides take the arguments of the engine, before a client calls them."""
+    """Check that overrides take the right arguments, before a client calls them."""
     for name in OVERRIDABLE:
         method, original = getattr(declaration.cls, name), getattr(base, name)
         if method is original:
@@ -154,14 +153,14 @@ def _check_overrides(declaration: Declaration, base: type) -> None:
 
 
 def _misplaces_context(declaration: Declaration, method: Any) -> bool:
-    """Tell whether a parameter before the last one is plainly meant to be the context."""
+    """Tell whether a parameter before the last one is annotated as the context."""
     parameters = list(inspect.signature(method).parameters.values())
     signature = Signature(method, parameters, declaration.scope, _ignore)
     return any(map(is_context, signature.positional[:-1]))
 
 
 def _check_marks(declaration: Declaration, base: type) -> None:
-    """Refuse `@mcp` in a server or in its bases: nothing would read it."""
+    """Refuse `@mcp` in a server or its bases: it would have no effect."""
     for cls in declaration.cls.__mro__:
         if issubclass(base, cls):
             continue
@@ -179,7 +178,7 @@ def _check_nested(declaration: Declaration, base: type) -> None:
     cls: Any = declaration.cls
     for name, value in vars(cls).items():
         kind = kind_of(value) if isinstance(value, type) else None
-        # A class that was defined elsewhere, and is only named here, is no mistake.
+        # A class defined elsewhere that is only assigned here is no mistake.
         defined_here = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
         own = not defined_here or name.startswith("_")
         if own or kind is None or kind.feature not in _COMPUTED or is_abstract(value):
@@ -198,7 +197,7 @@ def _check_nested(declaration: Declaration, base: type) -> None:
 def _check_lifespan(declaration: Declaration, base: Any) -> None:
     """Check that `lifespan` returns an async context manager.
 
-    A wrong one would fail only when the server is served.
+    A wrong one would otherwise fail only when the server is served.
     """
     cls: Any = declaration.cls
     method = cls.lifespan
@@ -231,7 +230,7 @@ def _ignore(*_: str, **__: str) -> None:
 
 
 def _returns_manager(declaration: Declaration, method: Any) -> bool:
-    """Tell whether a method is annotated to return an async context manager, or maybe one."""
+    """Tell whether a method may return an async context manager, by its annotation."""
     signature = Signature(method, [], declaration.scope, _ignore)
     annotation = signature.resolve(inspect.signature(method).return_annotation)
     if annotation is inspect.Signature.empty:
@@ -242,10 +241,10 @@ def _returns_manager(declaration: Declaration, method: Any) -> bool:
 
 
 def positional(method: Any) -> int | None:
-    """Count the positional parameters of a method; None if it takes others, too.
+    """Count the required positional parameters of a method; None if others are required, too.
 
     Args:
-        method: A function as a class body has it, `self` included.
+        method: A function in a class body, with `self`.
     """
     if not inspect.isfunction(method):
         return None
@@ -257,12 +256,12 @@ def positional(method: Any) -> int | None:
 
 
 def _check_providers(items: Iterable[Any]) -> list[Problem]:
-    # Loaded with the first one.
+    # Loaded on first use.
     return components.check_providers(items) if items else []
 
 
 def _check_policies(policies: Iterable[Any]) -> list[Problem]:
-    if not policies:  # most servers have none, and load nothing of them
+    if not policies:  # most servers have no policies, and do not load the module
         return []
     from ..policies._policy import check_policies
 

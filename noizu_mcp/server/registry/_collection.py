@@ -36,11 +36,11 @@ class CollectionKind(NamedTuple):
     """A kind of component: its names on the wire, and its definitions.
 
     Attributes:
-        name: The noun: `tool`.
-        listed: The member of a list result that holds it: `tools`.
-        key: The member of a definition that names it: `name` or `uri`.
-        adapt: Writes a definition with the fields that a revision has.
-        definition: Returns the class of its definitions, which loads with the first use.
+        name: A noun: `tool`.
+        listed: The member of a list result: `tools`.
+        key: The member of a definition with the name: `name` or `uri`.
+        adapt: Converts a definition to the fields of a revision.
+        definition: Returns the class of the definitions, loaded on first use.
     """
 
     name: str
@@ -51,9 +51,9 @@ class CollectionKind(NamedTuple):
 
 
 class _ShownEntries(NamedTuple):
-    """The entries that the list shows, and the pages of it that were rendered."""
+    """The entries that are not hidden, and the rendered pages of their list."""
 
-    source: Mapping[str, Any]  # the registrations that it was made of
+    source: Mapping[str, Any]  # the registrations that it was made from
     specs: tuple[Any, ...]
     keys: tuple[str, ...]
     pages: dict[tuple[int, str], bytes]
@@ -62,24 +62,24 @@ class _ShownEntries(NamedTuple):
 class Collection(Generic[SpecType]):
     """The registrations of one kind.
 
-    A map that a reader has got never changes: `add` copies it first, but only then, so that adding
-    many components one by one takes linear time. Other changes replace the map. The unchanging
-    parts of the lists are rendered once a change and revision, not once a request.
+    A map that was returned to a reader never changes: `add` copies it first, but only then, so
+    adding many components one by one takes linear time. Other changes replace the map. The constant
+    parts of the lists are rendered once per change and revision, not once per request.
 
     Args:
         kind: The kind.
         specs: The registrations, in order.
-        page_size: Entries of one page.
-        declared: The server declares a list of this kind, which may be empty.
-        lock: Guards changes.
+        page_size: Entries per page.
+        declared: True if the server declares a list of this kind, which may be empty.
+        lock: The lock for changes.
         on_change: Called after each change.
 
     Attributes:
-        scoped: True if any of them requires scopes.
-        gated: True if any of them has an `available` function: the list depends on the caller.
-        offered: True from the start if the list is declared, else once anything was registered.
-            It never becomes False again: clients were told when they connected.
-        watchable: True once anything subscribable was registered; for the same reason it stays.
+        scoped: True if an entry requires scopes.
+        gated: True if an entry has an `available` function: the list depends on the caller.
+        offered: True from the start if the list is declared, else once anything was registered. It
+            never becomes False again: clients were told at the handshake.
+        watchable: True once a subscribable entry was registered. It stays True for the same reason.
     """
 
     scoped: bool
@@ -116,7 +116,7 @@ class Collection(Generic[SpecType]):
         self._note(specs.values())
 
     def _note(self, specs: Iterable[SpecType]) -> None:
-        """Keep the flags up to date with registrations that came."""
+        """Update the flags for added registrations."""
         for spec in specs:
             self.offered = True
             self.scoped = self.scoped or spec.requires is not None
@@ -127,7 +127,7 @@ class Collection(Generic[SpecType]):
 
     @property
     def specs(self) -> Mapping[str, SpecType]:
-        """The registrations by name, in order; hidden or not. The map does not change."""
+        """The registrations by name, in order, including hidden ones. The map does not change."""
         with self._lock:
             self._is_read = True
             return self._specs
@@ -148,29 +148,29 @@ class Collection(Generic[SpecType]):
         return self._listed.specs
 
     def seen_by(self, context: Context | None) -> "Collection[SpecType]":
-        """Return the collection as the caller of a request sees it, with the items of providers.
+        """Return the collection that the caller of a request sees, with items of providers.
 
         Args:
-            context: The request; None: the registrations alone.
+            context: The request; None for the registrations only.
         """
-        # Only contexts of a server have it, and they are made in a layer above.
+        # Only contexts of a server have it. They are defined in a layer above.
         lists: Mapping[str, Any] | None = getattr(context, "provided", None)
         return self if lists is None else lists.get(self.kind.listed, self)
 
     def find(self, key: str, context: Context | None = None) -> SpecType | None:
-        """Find a registration by its name or URI, hidden or not.
+        """Find a registration by its name or URI, including hidden ones.
 
         Args:
             key: The name or URI.
-            context: The request; one that its caller may not use is not found. None: all are.
+            context: The request, whose caller must be able to use it; None for no such check.
         """
         spec = self.look_up(key, context)
         return spec if spec is not None and is_available(spec, context) else None
 
     def look_up(self, key: str, context: Context | None) -> SpecType | None:
-        """Find a registration, available to the caller of the request or not; see `find`."""
-        # Registrations first: the lists of a caller may be older than the last one of these.
-        # Of the map itself: to get one entry is no reason to copy it later.
+        """Find a registration without the check of `available`; see `find`."""
+        # Registrations first: the lists of a caller may be older. From the map itself: looking up
+        # one entry is no reason to copy the map on the next change.
         found, seen = self._specs.get(key), self.seen_by(context)
         return seen.specs.get(key) if found is None and seen is not self else found
 
@@ -178,12 +178,12 @@ class Collection(Generic[SpecType]):
         return key in self._specs
 
     def shown_to(self, context: Context | None) -> Sequence[SpecType]:
-        """List the entries that are not hidden and that the caller of a request may use."""
+        """List the entries that are not hidden and are available to the caller."""
         seen = self.seen_by(context)
         return seen.usable(seen.shown, context)
 
     def usable(self, specs: Sequence[SpecType], context: Context | None) -> Sequence[SpecType]:
-        """Leave out the entries that are not available to the caller of a request."""
+        """Filter the entries that are available to the caller of a request."""
         if not self.gated:
             return specs
         return tuple(spec for spec in specs if is_available(spec, context))
@@ -195,27 +195,27 @@ class Collection(Generic[SpecType]):
         *,
         include_hidden: bool = False,
     ) -> Page[SpecType]:
-        """Cut one page out of the list.
+        """Return one page of the list.
 
         Args:
-            cursor: Where it begins; None for the first page.
-            context: The request: the list is that of its caller. None: everything is in it.
-            include_hidden: Take hidden ones too.
+            cursor: The start of the page; None for the first page.
+            context: The request, whose caller's list is used; None for all entries.
+            include_hidden: True to include hidden entries.
 
         Raises:
             McpError: The cursor is invalid (-32602).
         """
         seen = self.seen_by(context)
         specs = tuple(seen.specs.values()) if include_hidden else seen.shown
-        # Before it is cut: a cursor names the last entry of its page.
+        # Filtered before the page is cut: a cursor names the last entry of its page.
         return seen.cut(seen.usable(specs, context), cursor)
 
     async def list_for(self, cursor: str | None, context: Context) -> Page[SpecType]:
-        """Cut one page out of the list of a caller, as an override of the server would."""
+        """Return one page of the list of a caller, like an override of the server."""
         return self.page(cursor, context)
 
     def cut(self, items: Sequence[Any], cursor: object) -> Page[Any]:
-        """Cut one page out of a list of specs or of definitions.
+        """Return one page of a list of specs or definitions.
 
         Raises:
             McpError: The cursor is invalid (-32602).
@@ -229,12 +229,12 @@ class Collection(Generic[SpecType]):
         return Page(items[start:end], more)
 
     def rendered(self, cursor: object, revision: Revision) -> bytes:
-        """Render one page of the list: the members of the result. It is kept for next time.
+        """Return one page as JSON: the members of the result, cached until a change.
 
         Raises:
             McpError: The cursor is invalid (-32602).
         """
-        # Read once: a change in another thread must not replace it between the search and the page.
+        # Read once: a change in another thread must not replace it between search and page.
         listed = self._listed
         start = find_start(listed.keys, cursor)
         page = listed.pages.get((start, revision.name))
@@ -244,14 +244,14 @@ class Collection(Generic[SpecType]):
         return page
 
     def write(self, page: Page[Any], revision: Revision) -> JSONObject:
-        """Write a page as the result of its list method.
+        """Convert a page to the result of its list method.
 
         Args:
-            page: Specs, definitions, or mappings in the shape of 2026-07-28.
+            page: Specs, definitions, or mappings in the format of 2026-07-28.
             revision: The revision of the client.
 
         Raises:
-            TypeError: An entry of the page is of another kind.
+            TypeError: An entry of the page has another type.
             ProtocolError: A mapping on the page is not a valid definition.
         """
         items = [self.kind.adapt(self.definition_of(item), revision) for item in page.items]
@@ -261,10 +261,10 @@ class Collection(Generic[SpecType]):
         return result
 
     def definition_of(self, item: Any) -> Mapping[str, Any]:
-        """Return the definition of a spec, or check a definition or a mapping.
+        """Return the definition of a spec, or validate a definition or a mapping.
 
         Raises:
-            TypeError: The item is of another kind.
+            TypeError: The item has another type.
             ProtocolError: A mapping is not a valid definition.
         """
         definition = getattr(item, "definition", None)
@@ -274,20 +274,20 @@ class Collection(Generic[SpecType]):
         if isinstance(item, wire):
             return item.to_wire()
         if isinstance(item, Mapping):
-            # An invalid definition must not reach a client: reading it is the check.
+            # An invalid definition must not be sent to a client: parsing is the check.
             return wire.from_wire(item, self.kind.name).to_wire()
         raise TypeError(f"{item!r} is no {self.kind.name}: give specs, definitions or mappings")
 
     def read(self, answer: Any, context: Context | None = None) -> Page[Any]:
-        """Read what an override returned: a `Page`, or a list without further pages.
+        """Convert the return value of an override: a `Page`, or a list if there is only one page.
 
         Args:
             answer: The return value of the override.
-            context: The request; registrations that its caller may not use are left out. None:
-                nothing is.
+            context: The request; registrations that its caller may not use are left out. None to
+                leave out nothing.
 
         Raises:
-            TypeError: It is neither.
+            TypeError: It is something else.
         """
         if isinstance(answer, Page):
             return Page(self.usable(answer.items, context), answer.next_cursor)
@@ -296,16 +296,16 @@ class Collection(Generic[SpecType]):
         raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")
 
     def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:
-        """Replace the registrations by the result of `edit`; atomic for readers."""
+        """Replace the registrations by the result of `edit`. Atomic for readers."""
         with self._lock:
             self._set(edit(dict(self._specs)))
             self._on_change()
 
     def add(self, specs: Sequence[SpecType]) -> None:
-        """Add specs at the end.
+        """Append specs.
 
         Raises:
-            DefinitionError: A name is taken; nothing is added then.
+            DefinitionError: A name is taken. Nothing is added then.
         """
         new = {self.key_of(spec): spec for spec in specs}
         with self._lock:
@@ -335,19 +335,19 @@ class Collection(Generic[SpecType]):
         self.change(edit)
 
     def replace(self, specs: Sequence[SpecType]) -> None:
-        """Replace the specs that have the same names; new names go to the end."""
+        """Replace the specs with the same names; append new names."""
         self.change(lambda current: current | {self.key_of(spec): spec for spec in specs})
 
 
 class RunningSet:
-    """The running set of a server: its methods may be called from any task or thread.
+    """The running set of a server. Its methods may be called from any task or thread.
 
-    Each call tells the clients that the list changed, handshake sessions and
-    `subscriptions/listen` streams alike; a burst of calls is merged into few notices.
+    Each call notifies the clients that the list changed, both handshake sessions and
+    `subscriptions/listen` streams. A burst of calls is merged into few notifications.
 
     Args:
         collections: The collections of the feature: `tools`, `resources` or `prompts`.
-        changed: Tells the clients.
+        changed: Notifies the clients.
         bind: Binds items of the feature to instances.
     """
 
@@ -376,34 +376,34 @@ class RunningSet:
         return sum(len(collection.specs) for collection in self._collections)
 
     def add(self, *items: Any) -> None:
-        """Add classes, instances, functions or registrations, at the end of the list.
+        """Append classes, instances, functions or registrations.
 
         Names made at run time may be any printable string.
 
         Raises:
-            DefinitionError: One is of another kind, or its name is taken.
+            DefinitionError: An item has another type, or its name is taken.
         """
         for collection, specs in self._expand(items):
             collection.add(specs)
         self._changed()
 
     def remove(self, name: str) -> None:
-        """Remove a component by its name or URI; running requests go on.
+        """Remove a component by its name or URI. Running requests are not affected.
 
         Raises:
-            KeyError: There is none.
+            KeyError: The name is unknown.
         """
-        # For an unknown name: the first collection raises the KeyError.
+        # An unknown name: the first collection raises the KeyError.
         first, *_ = self._collections
         found = (each for each in self._collections if name in each)
         next(found, first).remove(name)
         self._changed()
 
     def replace(self, *items: Any) -> None:
-        """Put classes, instances, functions or registrations in the places of equal names.
+        """Replace the components with equal names by classes, instances, functions or others.
 
         Raises:
-            DefinitionError: One is of another kind; nothing is replaced then.
+            DefinitionError: An item has another type. Nothing is replaced then.
         """
         for collection, specs in self._expand(items):
             collection.replace(specs)

@@ -1,4 +1,4 @@
-"""The directories of skills, as `resources/directory/read` shows them."""
+"""The directories of skills, for `resources/directory/read`."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,15 +10,15 @@ from ...types import DIRECTORY
 if TYPE_CHECKING:
     from ...skills import SkillSpec
 
-#: The definitions of the entries of each directory, by the URI of the directory and their own.
+#: The definitions of the entries of each directory, by the URIs of directory and entry.
 Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 def make_tree(skills: Iterable["SkillSpec"]) -> Tree:
-    """Find the directories of skills and the directories above (SEP-2640, "Directory Resources").
+    """Find the directories of skills and their parents (SEP-2640, "Directory Resources").
 
     Args:
-        skills: The skills; a hidden one is not seen from above.
+        skills: The skills. A hidden skill is not in the directories above it.
     """
     tree: dict[str, dict[str, Mapping[str, Any]]] = {}
     for skill in skills:
@@ -33,7 +33,7 @@ def make_tree(skills: Iterable["SkillSpec"]) -> Tree:
 def _put(
     tree: dict[str, dict[str, Mapping[str, Any]]], uri: str, what: Mapping[str, Any], top: str
 ) -> None:
-    """Put an entry into its directory, and each directory into its parent, up to the top."""
+    """Put an entry into its directory, and each directory into its parent, up to `top`."""
     while uri != top:
         home = uri.rpartition("/")[0]
         tree.setdefault(home, {})[uri] = what

@@ -42,7 +42,7 @@ SKILLS: Final = CollectionKind(
     "skill", "skills", "uri", adapt_definition, lambda: types.SkillDefinition
 )
 
-#: The methods of a server whose override offers a feature, beside registrations.
+#: The methods of a server whose override offers a feature, even without registrations.
 _OFFERED_BY: Final = {
     "tools": ("list_tools", "call_tool"),
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
@@ -51,7 +51,7 @@ _OFFERED_BY: Final = {
     "skills": (),
 }
 
-#: The param that names the component of a request.
+#: The param with the name of the component of a request.
 _NAMED_BY: Final = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -62,7 +62,7 @@ _NAMED_BY: Final = {
     "completion/complete": "uri",
 }
 
-#: The spec that serves a URI, and for a template the values of its variables.
+#: The spec that serves a URI, and the values of a template's variables.
 FoundResource = tuple[ResourceSpec | TemplateSpec, Any]
 
 
@@ -71,13 +71,13 @@ class Registry:
 
     Args:
         tools: The tools, in order.
-        page_size: Entries of one page of a list.
+        page_size: Entries per page of a list.
         resources: The resources, in order.
         templates: The resource templates, in order.
         prompts: The prompts, in order.
-        skills: The skills, in order; their files stand behind the resources.
+        skills: The skills, in order. Their files are appended to the resources.
         declared: The features whose lists the server declares, even if they are empty: `tools`,
-            `resources`, `prompts`. Templates belong to the resources.
+            `resources`, `prompts`. Templates belong to `resources`.
         overridden: The methods that the class of the server overrides.
 
     Attributes:
@@ -90,13 +90,13 @@ class Registry:
         directories: The contents of each directory of the skills.
         overridden: The methods that the class of the server overrides.
         offered: The features that the server offers: `tools`, `resources`, `prompts`,
-            `completions`, `skills`, and always `logging`. The class declares the list, even an
-            empty one, or overrides its methods; or something of it was registered, hidden or not,
-            also if that was removed.
-        scoped: True if any registration requires scopes, or anything that a provider listed.
-        gated: True if any resource or template has an `available` function, or may come from a
+            `completions`, `skills`, and always `logging`. A feature is offered if the class
+            declares its list, even an empty one, or overrides its methods; or if a component was
+            ever registered, even if it is hidden or was removed.
+        scoped: True if a registration, or a component of a provider, requires scopes.
+        gated: True if a resource or template has an `available` function, or may come from a
             provider.
-        providers: The providers of the server; None until the first one.
+        providers: The providers of the server; None until the first one is added.
     """
 
     providers: Provided | None = None
@@ -119,14 +119,15 @@ class Registry:
         self.overridden = overridden
         self._slots: dict[tuple[str, int, int], FairLimiter] = {}
         files = [file for skill in skills for file in skill.files.values()]
-        # One lock for all: `refresh` reads all of them. Readers take none, a change replaces maps.
+        # One lock for all: `refresh` reads all of them. Readers take no lock, since changes replace
+        # maps.
         lock = threading.RLock()
         make: Any = partial(Collection, page_size=page_size, lock=lock, on_change=self.refresh)
         self.tools: Collection[ToolSpec] = make(TOOLS, tools, declared="tools" in declared)
         self.resources: Collection[ResourceSpec] = make(
             RESOURCES, [*resources, *files], declared="resources" in declared
         )
-        # A list of resources says nothing of templates, which would offer completions as well.
+        # A list of resources does not declare templates, which would offer completions as well.
         self.templates: Collection[TemplateSpec] = make(TEMPLATES, templates)
         self.prompts: Collection[PromptSpec] = make(
             PROMPTS, prompts, declared="prompts" in declared
@@ -143,10 +144,10 @@ class Registry:
         self.refresh()
 
     def refresh(self) -> None:
-        """Compute the flags that every request reads, once for each change."""
+        """Compute the flags that every request reads. Called after each change."""
         providers = self.providers
         if providers is not None:
-            # Lists of callers hold registrations, too.
+            # Merged lists of callers contain registrations, too.
             providers.raise_generation()
         parts = self.parts.items()
         self.offered = frozenset(
@@ -165,28 +166,28 @@ class Registry:
 
     @property
     def has_tasks(self) -> bool:
-        """True if there is a tool whose calls can go on as tasks."""
+        """True if a tool supports tasks."""
         provided = self.providers is not None and self.providers.have_tasks
         return provided or any(spec.task is not None for spec in self.tools.specs.values())
 
     @property
     def can_be_watched(self) -> bool:
-        """True if a resource is or was subscribable, or the server decides it by itself."""
+        """True if a resource is or was subscribable, or the server overrides the decision."""
         registered = self.resources.watchable or self.templates.watchable
         return registered or self.overrides("can_watch", "subscribe")
 
     @property
     def takes_subscriptions(self) -> bool:
-        """True if a method of the server, or a provider, learns when a client subscribes."""
+        """True if a method of the server, or a provider, is called when a client subscribes."""
         return self.providers is not None or self.overrides("can_watch", "subscribe")
 
     @property
     def takes_ends(self) -> bool:
-        """True if a method of the server, or a provider, learns when a client unsubscribes."""
+        """True if a method of the server, or a provider, is called when a client unsubscribes."""
         return self.providers is not None or self.overrides("unsubscribe")
 
     def overrides(self, *methods: str) -> bool:
-        """Tell whether the class overrides one of the methods that do something by default."""
+        """Tell whether the class overrides one of the methods."""
         return not self.overridden.isdisjoint(methods)
 
     def capabilities(self) -> JSONObject:
@@ -201,7 +202,7 @@ class Registry:
         return {name: each for name, each in settings.items() if name in self.offered}
 
     def extensions(self) -> JSONObject:
-        """Return the extensions of 2026-07-28 that the server offers now, by id, with settings.
+        """Return the extensions of 2026-07-28 that the server offers, by id, with settings.
 
         Providers add to them; see `BaseProvider.introduce`.
         """
@@ -213,23 +214,23 @@ class Registry:
         return extensions
 
     def slots(self, spec: ToolSpec, queue: int) -> FairLimiter:
-        """Return the limiter of a tool that has `max_concurrency`.
+        """Return the limiter of a tool with `max_concurrency`.
 
         Args:
             spec: The tool.
-            queue: Calls that may wait, unless the tool says so itself.
+            queue: Calls that may wait, unless the tool has `max_queue`.
         """
         count = spec.max_concurrency or 1
         queue = queue if spec.max_queue is None else spec.max_queue
-        # By name and counts: a replaced tool with another limit gets a limiter of its own.
+        # By name and counts: a replaced tool with another limit gets another limiter.
         return self._slots.setdefault((spec.name, count, queue), FairLimiter(count, queue))
 
     def find_tool(self, name: str, context: Context | None = None) -> ToolSpec | None:
-        """Find a tool by its wire name, hidden or not; see `Collection.find`."""
+        """Find a tool by its wire name, including hidden ones; see `Collection.find`."""
         return self.tools.find(name, context)
 
     def find_prompt(self, name: str, context: Context | None = None) -> PromptSpec | None:
-        """Find a prompt by its wire name, hidden or not; see `Collection.find`."""
+        """Find a prompt by its wire name, including hidden ones; see `Collection.find`."""
         return self.prompts.find(name, context)
 
     def find_resource(
@@ -239,17 +240,17 @@ class Registry:
 
         Args:
             uri: The URI.
-            context: The request, with what providers offer its caller; None: no caller.
-            usable: What the caller may not use is not found.
+            context: The request, for the lists of its caller; None for the registrations only.
+            usable: True to ignore components that the caller may not use.
 
         Returns:
-            The spec, and the variables of a template.
+            The spec, and the variables of a template; None if no spec was found.
         """
         asked_for = context if usable else None
         resource = self.resources.look_up(uri, context)
         if resource is not None and is_available(resource, asked_for):
             return resource, None
-        # In the order of registration, by which the author decides between overlapping templates.
+        # In order of registration, so the author decides between overlapping templates.
         for template in self.templates.seen_by(context).specs.values():
             variables = template.match(uri)
             if variables is None or not is_available(template, asked_for):
@@ -261,19 +262,19 @@ class Registry:
         return None
 
     def canonical(self, uri: str, context: Context) -> str:
-        """Give the spelling of a URI that policies, overrides and handlers see.
+        """Return the spelling of a URI that policies, overrides and handlers see.
 
         Args:
             uri: The URI, as a client sent it.
-            context: The request, with what providers offer its caller.
+            context: The request, for the lists of its caller.
 
         Returns:
-            The URI of a registered resource as it is; every other one in its normal form, so that
-            no spelling passes a rule for the URI.
+            The URI of a registered resource unchanged; any other URI in its normal form, so that no
+            spelling evades a rule for the URI.
         """
         if self.resources.look_up(uri, context) is not None:
             return uri
-        from ...uri import normalize  # most servers have no templates
+        from ...uri import normalize  # loaded on first use
 
         return normalize(uri)
 
@@ -284,11 +285,11 @@ class Registry:
 
         Args:
             request: The request.
-            context: The same request, with what providers offer its caller.
-            usable: What its caller may not use is not found.
+            context: The same request, for the lists of its caller.
+            usable: True to ignore components that the caller may not use.
 
         Returns:
-            Its name or URI as sent, and its spec; None for each that there is not.
+            Its name or URI as sent, and its spec; each is None if missing.
         """
         method: str = request.method
         params: Mapping[str, Any] = request.params or {}
@@ -297,8 +298,8 @@ class Registry:
             params = ref if isinstance(ref, Mapping) else {}
             if params.get("type") == "ref/prompt" or "uri" not in params:
                 method = "prompts/get"
-        # Before the features check the params: each value may be of any type here. A malformed one
-        # finds nothing, and its feature refuses it with a better text.
+        # Called before the features check the params: each value may have any type. Nothing is
+        # found for a malformed one, and its feature raises an error with a better text.
         name = params.get(_NAMED_BY.get(method, ""))
         if not isinstance(name, str):
             return None, None
@@ -320,32 +321,32 @@ class Registry:
         return name, spec if available else None
 
     async def prepare(self, context: Context, feature: str, name: str | None = None) -> None:
-        """Ask the providers for what a caller may use, where their last lists are out of date.
+        """Fetch the lists of providers that a caller needs, if they are out of date.
 
-        `find_tool` and its kin look into these lists. The methods of a server that a client calls
-        find them prepared; a handler that looks for something else prepares it itself.
+        `find_tool` and the other searches use these lists. They are up to date when a method of a
+        server is called by a client; a handler that searches something else calls this first.
 
         Args:
             context: The request.
             feature: `tools`, `prompts` or `resources`, with the templates.
-            name: The name or URI that is looked for; a registration has precedence, and then no
-                provider is asked. None: the whole list is wanted.
+            name: The name or URI to look up. A registration has precedence: then no provider is
+                asked. None for the whole list.
         """
         registered = any(name in collection for collection in self.parts[feature])
         if self.providers is not None and not registered:
             await self.providers.prepare(context, feature)
 
     def required_for(self, uri: str, context: Context) -> "RequireScopes | None":
-        """Return the scopes that a caller needs to read or watch a resource; None for none."""
+        """Return the scopes that a caller needs to read or watch a resource; None for no scopes."""
         found = self.find_resource(uri, context) if self.scoped else None
         return None if found is None else found[0].requires
 
     def hides(self, uri: str, context: Context) -> bool:
-        """Tell whether a resource is registered, and not available to a caller.
+        """Tell whether a resource is registered, but not available to a caller.
 
         Args:
-            uri: Its URI; one that is not registered may belong to an override.
-            context: The request, or the session.
+            uri: Its URI. A URI without a registration may belong to an override.
+            context: The request or session.
         """
         if not self.gated or self.find_resource(uri, context, usable=False) is None:
             return False
@@ -356,7 +357,7 @@ class Registry:
 
         Args:
             uri: The URI.
-            context: The request; what its caller may not use is not found. None: all are.
+            context: The request, whose caller must be able to use it; None for no such check.
         """
         found = self.find_resource(uri, context)
         return found is not None and found[0].subscribable and not found[0].hidden
@@ -375,21 +376,21 @@ class Registry:
         return self.resources.write(page, STATELESS)
 
     def list(self) -> Sequence[Mapping[str, Any]]:
-        """List the definitions of the tools that are not hidden, as they go over the wire."""
+        """Return the wire definitions of the tools that are not hidden."""
         return [spec.definition for spec in self.tools.shown]
 
     def expand(self) -> Sequence[ToolSpec]:
-        """List the specs of all tools, with the overrides of their registrations applied."""
+        """Return the specs of all tools, with the overrides of their registrations applied."""
         return tuple(self.tools.specs.values())
 
     def entries(
         self, kind: str, context: Context | None = None
     ) -> Iterator[tuple[JSONObject, bool]]:
-        """Iterate over everything of a kind with its `hidden` flag.
+        """Iterate over all components of a kind, each with its `hidden` flag.
 
         Args:
             kind: `tools`, `resources`, `resource_templates` or `prompts`.
-            context: The request; what its caller may not use is left out. None: nothing is.
+            context: The request; components that its caller may not use are left out. None for all.
         """
         collections: dict[str, Collection[Any]] = {
             "tools": self.tools,
@@ -408,12 +409,12 @@ class Registry:
         *,
         include_hidden: bool = False,
     ) -> Page[ToolSpec]:
-        """Cut one page out of the list of tools.
+        """Return one page of the list of tools.
 
         Args:
-            cursor: Where it begins; None for the first page.
-            context: The request: the list is that of its caller. None: everything is in it.
-            include_hidden: Take hidden tools too.
+            cursor: The start of the page; None for the first page.
+            context: The request, whose caller's list is used; None for all tools.
+            include_hidden: True to include hidden tools.
 
         Raises:
             McpError: The cursor is invalid (-32602).
@@ -427,7 +428,7 @@ class Registry:
         *,
         include_hidden: bool = False,
     ) -> Page[ResourceSpec]:
-        """Cut one page out of the list of resources, without instances of templates."""
+        """Return one page of the list of resources, without instances of templates."""
         return self.resources.page(cursor, context, include_hidden=include_hidden)
 
     def list_resource_templates(
@@ -437,7 +438,7 @@ class Registry:
         *,
         include_hidden: bool = False,
     ) -> Page[TemplateSpec]:
-        """Cut one page out of the list of resource templates; see `list_tools`."""
+        """Return one page of the list of resource templates; see `list_tools`."""
         return self.templates.page(cursor, context, include_hidden=include_hidden)
 
     def list_prompts(
@@ -447,5 +448,5 @@ class Registry:
         *,
         include_hidden: bool = False,
     ) -> Page[PromptSpec]:
-        """Cut one page out of the list of prompts; see `list_tools`."""
+        """Return one page of the list of prompts; see `list_tools`."""
         return self.prompts.page(cursor, context, include_hidden=include_hidden)

@@ -26,41 +26,42 @@ from ._pages import PAGE_SIZE
 if TYPE_CHECKING:
     from ...types import RequireScopes
 
-#: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
+#: Default timeout of a tool in seconds. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
-#: Seconds that a task may run, and that its result is kept afterwards: an hour, for a person to
-#: answer a question or to come back for a result.
+#: Seconds that a task may run, and that its result is kept afterwards: an hour, so that a person
+#: can answer a question or fetch the result later.
 TASK_TTL: Final = 3600.0
-#: Seconds that a client is told to leave between two looks at a task.
+#: Seconds between two polls of a task, as advice to clients.
 TASK_POLL_INTERVAL: Final = 1.0
-#: Seconds that a handler may block the event loop; people notice a hang after about ten.
+#: Seconds that a handler may block the event loop. People notice a hang after about ten.
 WATCHDOG: Final = 1.0
-#: The variable that holds the key ring: secrets separated by commas, the first one seals.
+#: The environment variable with the key ring: secrets separated by commas. The first one seals.
 KEYS_VARIABLE: Final = "NOIZU_MCP_STATE_KEYS"
-#: Seconds that a client has to come back with answers: long enough for a person to be found, short,
-#: since a sealed state can be replayed until then.
+#: Seconds within which a client must send answers: long enough to find a person, short since a
+#: sealed state can be replayed during that time.
 STATE_TTL: Final = 3600.0
-#: Characters of a secret. A client holds sealed state and can test guesses offline, without limit.
+#: Minimum characters of a secret. A client has sealed state and can test guesses offline.
 MIN_SECRET: Final = 32
-#: Different characters of a secret: 32 random hexadecimal digits have fewer once in ten million.
+#: Minimum number of different characters of a secret. 32 random hexadecimal digits have fewer once
+#: in ten million.
 MIN_CHARACTERS: Final = 8
-#: The way to a good secret, for errors.
+#: The command that makes a good secret, for errors.
 KEY_COMMAND: Final = 'python -c "import secrets; print(secrets.token_urlsafe(32))"'
-#: The kinds of `cache`: results that a client may keep (2026-07-28 `server/utilities/caching`).
+#: The kinds of results that a client may cache (2026-07-28 `server/utilities/caching`).
 CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
 
 
 @attrs.frozen(eq=False, repr=False)
 class Cache(Value):
-    """The time for which a client may keep a result (2026-07-28 `server/utilities/caching`).
+    """How long a client may cache a result (2026-07-28 `server/utilities/caching`).
 
     Attributes:
-        ttl: Seconds; 0: it is stale at once.
-        scope: `private`: for this caller only; `public`: equal for every caller. A result that
-            needs scopes is always `private`: a shared cache checks none.
+        ttl: Seconds; 0 if it is stale at once.
+        scope: `private`: for this caller only; `public`: the same for every caller. A result that
+            requires scopes is always `private`: a shared cache does not check scopes.
 
     Raises:
-        ValueError: One of the two is invalid.
+        ValueError: One of them is not valid.
     """
 
     ttl: float = attrs.field(default=0.0)
@@ -77,13 +78,13 @@ class Cache(Value):
             raise ValueError(f"scope must be 'private' or 'public', got {value!r}")
 
     def to_wire(self) -> JSONObject:
-        """Write the two members that a cacheable result carries."""
+        """Return the two members of a cacheable result."""
         return {"ttlMs": round(self.ttl * 1000), "cacheScope": self.scope}
 
     def tail(self) -> bytes:
-        """Write the two members as JSON text, each with a comma before it."""
-        # For results that are JSON text already: parsing them again to add two members would undo
-        # the gain.
+        """Return the two members as JSON text, each after a comma."""
+        # For results that are already JSON text: parsing them to add two members would take longer
+        # than rendering them.
         return b',"ttlMs":%d,"cacheScope":"%b"' % (round(self.ttl * 1000), self.scope.encode())
 
 
@@ -94,30 +95,31 @@ class ServerOptions(NamedTuple):
     """The options of one server class, checked.
 
     Attributes:
-        name: The name for programs.
-        version: The version of the server, any form.
-        title: The name for people.
+        name: The programmatic name.
+        version: The version of the server, in any format.
+        title: The display name.
         description: The purpose of the server.
-        instructions: Advice for a model that uses it.
+        instructions: Advice for a model that uses the server.
         website_url: The URL of its website.
-        icons: Pictures of it.
-        tool_timeout: Seconds that a call may take; infinite for no limit.
-        coerce: Read text in arguments that stands for other types; None: unless the schema is raw.
-        page_size: Entries of one page of a list.
+        icons: Its icons.
+        tool_timeout: Maximum seconds of a call; infinite for no limit.
+        coerce: True to convert text arguments to the types of the schema. None: only if the schema
+            is not raw JSON Schema.
+        page_size: Entries per page of a list.
         limits: The limits of a connection.
-        cache: The times for which clients may keep results, by `CACHEABLE` name.
-        state_keys: Secrets that seal the state that travels through clients: the first one seals,
-            every one opens. None: the secrets of the environment, else one of this process.
-        state_ttl: Seconds in which a client must come back with answers.
+        cache: How long clients may cache results, by `CACHEABLE` name.
+        state_keys: Secrets that seal the state that clients carry: the first one seals, every one
+            opens. None for the secrets of the environment, or else a random one of this process.
+        state_ttl: Seconds within which a client must send answers.
         task_ttl: Seconds that a task may run, and that its result is kept afterwards.
-        task_poll_interval: Seconds that a client is told to leave between two looks at a task.
-        watchdog: Seconds that a handler may block the loop of a serving process before the log
-            names it; None for any time.
-        max_result_bytes: Bytes of the result of a tool, as JSON; None for no limit.
-        requires: Scopes that every request needs but those of `OPEN`; None for none.
-        loop: The loop of its own coroutine functions, and of components that name none.
-        schema_engine: The engine that judges the values of its components; None: the one of the
-            environment, else the native one where it loads.
+        task_poll_interval: Seconds between two polls of a task, as advice to clients.
+        watchdog: Seconds that a handler may block the loop of a serving process before it is
+            logged; None to never log.
+        max_result_bytes: Maximum size of a tool result as JSON, in bytes; None for no limit.
+        requires: Scopes that every request needs, except methods in `OPEN`; None for no scopes.
+        loop: The loop of its coroutine functions, and of components without the option.
+        schema_engine: The engine that validates values of its components; None for the engine of
+            the environment, or else the native one if it can be loaded.
     """
 
     name: str
@@ -143,12 +145,12 @@ class ServerOptions(NamedTuple):
     schema_engine: EngineName | None = None
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
-        """Return the cache hints of a kind of results; by default they are stale at once.
+        """Return the cache hints of a kind of result; by default results are stale at once.
 
         Args:
             kind: One of `CACHEABLE`.
-            guarded: True if not every caller may get this result. Scopes of the server guard all
-                kinds but `discover`, which is open to everybody.
+            guarded: True if some callers may not get this result. Scopes of the server guard all
+                kinds except `discover`, which every caller may use.
         """
         cache = self.cache.get(kind, _STALE)
         if guarded or (self.requires is not None and kind != "discover"):
@@ -176,7 +178,7 @@ def _read_cache(value: Any) -> Mapping[str, Cache]:
 
 
 def _read_state_keys(value: Any) -> Sequence[str]:
-    # A set has no first secret to seal with, and an empty ring would hide the environment's.
+    # A set has no first secret to seal with. An empty ring would hide the environment's.
     listed = isinstance(value, list | tuple) and value
     if not listed or not all(isinstance(key, str) for key in value):
         raise ValueError("must be a list of texts, one at least")
@@ -185,7 +187,7 @@ def _read_state_keys(value: Any) -> Sequence[str]:
 
 
 def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
-    """Return the key ring: the given secrets, else the environment's, else an empty one.
+    """Return the key ring: the given secrets, or else those of the environment, or an empty one.
 
     Raises:
         ValueError: A secret is too short, or can be guessed.
@@ -200,7 +202,7 @@ def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
 
 
 def _is_secret(text: str) -> bool:
-    """Tell whether a text may be secret: not short, of many characters, without repetition."""
+    """Tell whether a text can be a secret: long, with many characters, and not repeated."""
     repeats = text in (text * 2)[1:-1]
     return len(text) >= MIN_SECRET and len(set(text)) >= MIN_CHARACTERS and not repeats
 
@@ -230,11 +232,11 @@ def _read_bytes(value: Any) -> int | None:
 def _read_engine(value: Any) -> EngineName | None:
     if value is not None and value not in get_args(EngineName):
         raise ValueError(f'must be "native" or "python", {got(value)}')
-    # The native one may not load here.
+    # The native engine may not be available here.
     return value and choose_engine(value)
 
 
-#: The options of a `Server` statement, and their readers.
+#: The options of a `Server` class statement, and their readers.
 SERVER_OPTIONS: Final[Table] = {
     "name": read_text,
     "version": read_text,
@@ -260,5 +262,5 @@ SERVER_OPTIONS: Final[Table] = {
     "abstract": read_flag,
 }
 
-#: Options of the statement that a running server does not have.
+#: Options of the class statement that a running server does not have.
 STATEMENT_ONLY: Final = ("abstract",)

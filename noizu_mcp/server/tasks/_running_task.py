@@ -2,14 +2,13 @@
 
 Source: the extension `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`.
 
-Theory of operation. A task is `working`, or `input_required` while at least one question waits.
-It moves between the two any number of times, and then once to `completed`, `failed` or `cancelled`,
-which are final. `_note_questions` makes the moves between the first two, `_end` the last one. The
-handler owns its questions: each leaves the table when it is answered, when its time is over, or
-when the task ends, and no exit of `ask` leaves one behind. The store owns the lifetime: `hold`
-accounts for each byte that the task keeps, and `expires` bounds how long it is kept. All of this
-runs in the loop's thread and only `ask` waits, for an event that an answer, the timeout or the end
-of the task sets.
+Theory of operation. A task is `working`, or `input_required` while at least one question waits. It
+moves between the two any number of times, and then once to `completed`, `failed` or `cancelled`,
+which are final. `_note_questions` moves between the first two, `_end` to a final state. The handler
+owns its questions: each leaves the table when it is answered, when it times out, or when the task
+ends, and no exit of `ask` leaves one behind. The store owns the lifetime: `hold` accounts for each
+byte that the task uses, and `expires` limits how long it is kept. All of this runs in the loop's
+thread. Only `ask` waits, for an event that an answer, the timeout or the end of the task sets.
 """
 
 import json
@@ -34,9 +33,9 @@ if TYPE_CHECKING:
     from ...types import Principal, RequireScopes, TaskStatus
 
 #: Random bytes of an id: without authentication, anyone who knows the id can use the task. The
-#: extension wants ids that cannot be guessed; 192 bits also exclude collisions.
+#: extension requires ids that cannot be guessed; 192 bits also exclude collisions.
 ENTROPY: Final = 24
-#: The final states: the extension lets no task leave one.
+#: The final states (extension).
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -52,14 +51,14 @@ class _Question:
 
 
 class RunningTask:
-    """A task that runs, or that has ended and is kept for its result.
+    """A task that runs, or that has ended and is stored with its result.
 
-    The result is kept as JSON text: later changes of the handler's own object do not reach it.
+    The result is stored as JSON text: later changes of the handler's object do not affect it.
 
     Args:
         owner: The key of its principal; None without authentication.
         size: Bytes of its request.
-        hold: Changes the bytes that the task holds; returns False if there is no room.
+        hold: Changes the bytes that the task uses; returns False if there is no room.
         ttl: Seconds that the task may run, and that its result is kept afterwards.
         poll_interval: Seconds between two polls, as advice to clients.
         on_change: Called after each change.
@@ -67,12 +66,12 @@ class RunningTask:
     Attributes:
         id: The unguessable name of the task.
         owner: See Args.
-        size: Bytes that it holds: of its request and answers, later of its result.
+        size: Bytes that it uses: for its request and answers, later for its result.
         status: The state.
-        expires: The end of its life, on trio's clock.
+        expires: When it expires, on trio's clock.
         scope: Cancels the handler.
         cancelling: True once `cancel` was called.
-        ending: The reason of its end, where the result does not tell.
+        ending: The reason for its end, if the result does not show it.
     """
 
     def __init__(
@@ -105,8 +104,8 @@ class RunningTask:
         # Bytes, not objects: they are counted exactly, and most results are read once.
         self._kept = b""
         self._outcome: tuple[Outcome, int | None] = ("cancelled", None)
-        # Two limits, kept apart: the timeout of the tool stops while a person is asked, and
-        # `expires` does not. `expire_at` sets the scope to the earlier one.
+        # Two separate limits: the timeout of the tool stops while a person is asked, `expires` does
+        # not. `expire_at` sets the scope to the earlier one.
         self._deadline = self._left = math.inf
         self.expires = self._born + ttl
         self.expire_at(math.inf)
@@ -118,16 +117,16 @@ class RunningTask:
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
-        """The outcome for listeners, and the code of the error; `cancelled` before any other."""
+        """The outcome for listeners, and the code of the error; `cancelled` has priority."""
         outcome, code = self._outcome
         return self.ending or outcome, code
 
     def to_wire(self, *, detailed: bool = True) -> JSONObject:
-        """Write the task in its present state.
+        """Return the task in wire format, in its current state.
 
         Args:
             detailed: Include its questions, result or error. The extension forbids them in the
-                answer that begins a task.
+                result that begins a task.
         """
         task = types.Task(
             self.id,
@@ -154,27 +153,27 @@ class RunningTask:
             self._changed()
 
     def _changed(self) -> None:
-        # Before the listeners: a notice carries the whole task, with this time.
+        # Before the listeners: a notification has the whole task, with this time.
         self._updated = utc_text()
         self._on_change(self)
 
     # Access
 
     def require(self, requires: "RequireScopes") -> None:
-        """Note the scopes of its call: its questions and result are for their holders only."""
+        """Add required scopes: only callers who have them may read its questions and result."""
         self._required[requires] = None
 
     def admits(self, caller: "Principal | None") -> bool:
-        """Tell whether a caller holds all scopes that the call needed."""
-        # Checked at each access (the extension demands it): the owner may come back with a token
-        # that has fewer scopes.
+        """Tell whether a caller has all scopes that the call needed."""
+        # Checked at each access (the extension requires it): the owner may return with a token that
+        # has fewer scopes.
         return all(each.admits(caller) for each in self._required)
 
     def admit(self, caller: "Principal | None") -> None:
-        """Check that a caller holds all scopes that the call needed.
+        """Check that a caller has all scopes that the call needed.
 
         Raises:
-            InsufficientScope: The caller does not. It names all scopes, so that one new token is
+            InsufficientScope: A scope is missing. It names all scopes, so that one new token is
                 enough.
         """
         if not self.admits(caller):
@@ -187,20 +186,20 @@ class RunningTask:
 
         Args:
             request: The question.
-            timeout: Seconds; UNSET and None for no limit but the life of the task.
+            timeout: Seconds; UNSET and None for no limit except the lifetime of the task.
 
         Raises:
-            ConnectionClosed: The task has ended, or ends before there is an answer.
-            RequestTimeout: The time is over; the question is withdrawn.
+            ConnectionClosed: The task has ended, or ends before it is answered.
+            RequestTimeout: The timeout has passed; the question is withdrawn.
         """
         if self.ended:
             raise ConnectionClosed(f"the task ended before {request.method} was sent")
         wire = request.to_wire()
-        # Rendered only to check: a question that is not JSON must raise here, in its handler. In
+        # Rendered only as a check: a question that is not JSON must raise here, in its handler. In
         # the table it would break every `tasks/get` of the client.
         render(wire)
-        # Keys are never reused: clients poll, and tell by the key if a question was shown already
-        # (extension, `tasks/update`).
+        # Keys are never reused: clients poll, and recognize by the key which questions they have
+        # shown (extension, `tasks/update`).
         self._asked += 1
         key = f"{request.method.partition('/')[0]}-{self._asked}"
         question = self._questions[key] = _Question(wire)
@@ -211,7 +210,7 @@ class RunningTask:
                 await question.closed.wait()
         finally:
             # In `finally`, for a cancelled handler too. An answer or the end of the task has
-            # removed it already, and then the status is right.
+            # removed it already; then the status is right.
             if self._questions.pop(key, None) is not None:
                 self._note_questions()
         if question.answer is not UNSET:
@@ -221,20 +220,20 @@ class RunningTask:
         raise RequestTimeout(f"{request.method} was not answered within {seconds:g} s")
 
     def answer(self, answers: Mapping[str, Any]) -> None:
-        """Take answers, by key; unknown and answered keys are ignored, as the extension says.
+        """Store answers by key. Unknown and answered keys are ignored (extension).
 
         Raises:
-            McpError: Tasks hold too many bytes for them (-32603).
+            McpError: Tasks use too many bytes to store them (-32603).
         """
         meant = {key: answers[key] for key in answers if key in self._questions}
-        # Counted before anything changes, and only for known keys: a client can send unknown keys
-        # without end.
+        # Counted before anything changes, and only for known keys: a client can send any number of
+        # unknown keys.
         if meant and not self._hold(self, self.size + memory_of(meant)):
             raise McpError(INTERNAL_ERROR, "Tasks hold too many bytes to take more answers")
         found = {key: self._questions.pop(key) for key in meant}
         for key, question in found.items():
             question.answer = answers[key]
-            # After the answer: the waiting task reads it when it wakes up.
+            # After the answer is set: the waiting task reads it when it wakes up.
             question.closed.set()
         if found:
             self._note_questions()
@@ -244,10 +243,10 @@ class RunningTask:
         self.status = "input_required" if self._questions else "working"
         self._changed()
 
-    # Time: it stops while a person is asked.
+    # Time, which stops while a person is asked.
 
     def expire_at(self, deadline: float) -> None:
-        """Set the deadline of the handler, on trio's clock; `expires` stays its upper bound."""
+        """Set the deadline of the handler, on trio's clock; `expires` is its upper bound."""
         self._deadline = deadline
         self.scope.deadline = min(deadline, self.expires)
 
@@ -257,24 +256,24 @@ class RunningTask:
         self.expire_at(math.inf)
 
     def resume_clock(self) -> None:
-        """Resume the clock with the time that was left."""
+        """Resume the clock with the remaining time."""
         self.expire_at(trio.current_time() + self._left)
 
     # End
 
     def cancel(self) -> None:
-        """Ask the handler to stop; a task that has ended is not changed."""
+        """Cancel the handler. A task that has ended is not changed."""
         if not self.ended:
-            # Before the scope: the flag tells a cancellation from a timeout, which ends the same
-            # scope. The status does not change yet: the extension's cancel is cooperative, and a
-            # task that ends first completes.
+            # Before the scope: the flag distinguishes a cancellation from a timeout, which cancels
+            # the same scope. The status does not change yet: cancellation is cooperative
+            # (extension), and a task that ends first completes.
             self.cancelling = True
             self.scope.cancel()
 
     def complete(self, result: Mapping[str, Any]) -> None:
         """End with a result; an `isError` result completes a task as well (extension).
 
-        A result that is not JSON, or that there is no room for, ends the task with an error.
+        A result that is not JSON, or does not fit, ends the task with an error.
         """
         try:
             text = render({"resultType": "complete", **result})
@@ -293,17 +292,17 @@ class RunningTask:
         self._end("completed", None, text)
 
     def fail(self, code: int, message: str, data: Any = None) -> None:
-        """End with a JSON-RPC error: the only way to `failed` in the extension."""
+        """End with a JSON-RPC error: the only way to `failed` (extension)."""
         bare = {"code": code, "message": message}
         try:
             text = render(bare if data is None else {**bare, "data": data})
         except (ValueError, TypeError, RecursionError) as error:
             throttled_log.crash("task", "the data of an error is not JSON", error=error)
-            # Data of the author's that is not JSON must not cost the client the error.
+            # The error is sent even if the author's data is not JSON.
             text = render(bare)
         if not self._hold(self, len(text)):
             text = render(bare)
-            # Without its data the error is a few bytes. It is kept in any case: a task without an
+            # Without its data the error has a few bytes. It is kept in any case: a task without an
             # end would be polled until it expires.
             self._hold(self, len(text))
         self._outcome = "error", code
@@ -323,11 +322,11 @@ class RunningTask:
         questions, self._questions = self._questions, {}
         for question in questions.values():
             question.closed.set()
-        # A full `ttl` from the end: the result of a long task is not lost to a slow poller.
+        # A full `ttl` from the end, so that a slow poller does not miss the result of a long task.
         self.expires = trio.current_time() + self._ttl
         self._changed()
 
 
 def _milliseconds(seconds: float) -> int:
-    # Never 0: as `ttlMs` it would mean a task that is gone, as `pollIntervalMs` a busy loop.
+    # Never 0: `ttlMs` 0 would mean an expired task, `pollIntervalMs` 0 a busy loop.
     return max(1, round(seconds * 1000))

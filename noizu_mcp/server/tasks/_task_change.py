@@ -1,4 +1,4 @@
-"""The change of a task, which its followers are told."""
+"""The change of a task, for its followers."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,8 @@ class TaskChange(NamedTuple):
     """The change of a task, for its followers.
 
     Attributes:
-        id: The id of the task. The state is read when the notice is sent, so it is never stale.
+        id: The id of the task. The state is read when the notification is sent, so it is up to
+            date.
     """
 
     id: str

@@ -1,12 +1,12 @@
-"""The tasks of a server while it is served: running tasks, and ended ones with their results.
+"""The tasks of a server while it is served: running ones, and ended ones with their results.
 
-Theory of operation. `create` enters a task, `start` runs it in a nursery of the connection or the
+Theory of operation. `create` adds a task, `start` runs it in a nursery of the connection or the
 application, `_run` brings it to a final state, and `_drop` removes it: when it has expired, or
-earlier, when it makes room for another. Only a task whose owner has seen the end makes room early,
-so no unread result is lost to a newcomer. `TaskQuota` counts tasks and bytes, in total and for each
-principal, at every change; the limits of `Limits` bound both. Everything runs in the loop's thread
-without a checkpoint between a check and its effect, so there is no lock and no race. `_sweep` is
-the one background task of the store itself, and exists only while there are tasks.
+earlier, to make room for another. Only a task whose owner has seen the end is removed early, so no
+unread result is lost. `TaskQuota` counts tasks and bytes, in total and for each principal, at every
+change; the limits of `Limits` bound both. Everything runs in the loop's thread without a checkpoint
+between a check and its effect, so there is no lock and no race. `_sweep` is the only background
+task of the store, and runs only while there are tasks.
 """
 
 import math
@@ -29,11 +29,11 @@ from ._running_task import RunningTask
 from ._task_change import TaskChange
 
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
-#: The rest of a call; returns its result in the form of the wire.
+#: The rest of a call; returns its result in wire format.
 Work = Callable[[], Awaitable[Mapping[str, Any]]]
 
-#: Sweeps for expired tasks in one `ttl`: an expired one is kept a quarter of its life too long at
-#: most. `get` refuses it at once; the sweep only frees its memory.
+#: Sweeps for expired tasks in one `ttl`: an expired task is kept at most a quarter of its lifetime
+#: too long. `get` does not return it; the sweep only frees its memory.
 SWEEPS: Final = 4
 
 
@@ -41,21 +41,21 @@ Follower = Callable[[TaskChange], None]
 
 
 class TaskMemory(Protocol):
-    """The memory that tasks share with everything else of a transport."""
+    """The memory that tasks share with the rest of a transport."""
 
     def make_room(self, owner: str | None, size: int, /) -> bool:
-        """Make room for more bytes of an owner, and tell whether there is room."""
+        """Try to make room for more bytes of an owner; return whether there is room."""
 
     def count(self, owner: str | None, change: int, /) -> None:
-        """Count more bytes of an owner, after `make_room`; below 0: fewer."""
+        """Count more bytes of an owner, after `make_room`. A negative number counts fewer."""
 
 
 class TaskQuota:
-    """Counts the tasks of a store, and finds those that may make room for others.
+    """Counts the tasks of a store, and finds tasks that may be removed to make room.
 
     Args:
         limits: The limits of number and memory.
-        memory: Counts the bytes as well; None where the limits alone bound them.
+        memory: Counts the bytes as well; None if the limits alone apply.
     """
 
     def __init__(self, limits: Limits, memory: TaskMemory | None = None) -> None:
@@ -66,7 +66,7 @@ class TaskQuota:
         self._owned: Counter[str | None] = Counter()
         self._held_of: Counter[str | None] = Counter()
         # Ended tasks whose owner knows the end, the longest known first. An OrderedDict: a plain
-        # dict scans over its deleted entries to find the first one.
+        # dict scans its deleted entries to find the first one.
         self._told: OrderedDict[RunningTask, None] = OrderedDict()
         self._told_of: defaultdict[str | None, OrderedDict[RunningTask, None]]
         self._told_of = defaultdict(OrderedDict)
@@ -85,8 +85,8 @@ class TaskQuota:
         self._weigh(owner, -task.size)
         self._told.pop(task, None)
         self._told_of[owner].pop(task, None)
-        # Empty entries go: principals come and go for as long as the application runs, and their
-        # keys must not pile up. The read above has made an entry in the defaultdict, too.
+        # Empty entries are removed: principals come and go while the application runs. The read
+        # above has made an entry in the defaultdict, too.
         if not self._told_of[owner]:
             del self._told_of[owner]
         if not self._owned[owner]:
@@ -99,12 +99,12 @@ class TaskQuota:
             self._memory.count(owner, size)
 
     def resize(self, task: RunningTask, size: int) -> None:
-        """Change the bytes of a task; the caller has checked that there is room."""
+        """Change the bytes of a task. The caller has checked that there is room."""
         self._weigh(task.owner, size - task.size)
         task.size = size
 
     def note_told(self, task: RunningTask) -> None:
-        """Note that the owner of a task has seen its end."""
+        """Record that the owner of a task has seen its end."""
         self._told[task] = self._told_of[task.owner][task] = None
 
     def is_full(self, owner: str | None, size: int, tasks: int = 1) -> bool:
@@ -115,34 +115,34 @@ class TaskQuota:
             size: Additional bytes.
             tasks: Additional tasks.
         """
-        # A task that shrinks always fits, even if the limit is exceeded at that moment.
+        # A task that shrinks always fits, even while the limit is exceeded.
         heavy = size > 0 and self._held + size > self._limits.task_memory
         full = heavy or self._count + tasks > self._limits.tasks
         return full or self.has_all(owner, size, tasks) or not self._has_memory(owner, size)
 
     def _has_memory(self, owner: str | None, size: int) -> bool:
-        # Asked last: it gives something up to make room.
+        # Asked last: it may evict something to make room.
         return self._memory is None or size <= 0 or self._memory.make_room(owner, size)
 
     def has_all(self, owner: str | None, size: int, tasks: int = 1) -> bool:
         """Tell whether more bytes or tasks would exceed the share of one principal."""
-        # Without authentication everybody is one owner: a share of it would bound the whole server.
+        # Without authentication all callers are one owner: a share would limit the whole server.
         if owner is None:
             return False
         heavy = size > 0 and self._held_of[owner] + size > self._limits.task_memory // PART
         return heavy or self._owned[owner] + tasks > self._limits.tasks_per_principal
 
     def can_hold(self, owner: str | None, size: int) -> bool:
-        """Tell whether one task could hold so many bytes if it were the only one."""
+        """Tell whether one task could use so many bytes if it were the only one."""
         return size <= self._limits.task_memory // (1 if owner is None else PART)
 
     def spare(self, owner: str | None, size: int, tasks: int = 1) -> RunningTask | None:
-        """Find a task that may make room for an owner; None if there is none.
+        """Find a task that may be removed to make room for an owner, or None.
 
-        A task of the owner comes first, then one of any other owner.
+        Tasks of the owner are preferred.
         """
         own = self._told_of.get(owner)
-        # If the owner's own share is used up, tasks of others cannot help.
+        # If the owner's own share is used up, removing tasks of others does not help.
         if own is None and self.has_all(owner, size, tasks):
             return None
         return next(iter(own or self._told), None)
@@ -151,7 +151,7 @@ class TaskQuota:
 class TaskStore:
     """The tasks of one connection on a pipe, or of a whole HTTP application.
 
-    Tasks outlive the requests that begin them, and over HTTP their connections.
+    Tasks outlive the requests that begin them, and over HTTP also their connections.
 
     Args:
         options: The options of the server.
@@ -172,7 +172,7 @@ class TaskStore:
         self._telemetry = telemetry
         self._tasks: dict[str, RunningTask] = {}
         self._quota = TaskQuota(options.limits, memory)
-        self._followers: dict[str, dict[Follower, None]] = {}  # by task; no empty ones
+        self._followers: dict[str, dict[Follower, None]] = {}  # by task, without empty entries
         self._running: set[RunningTask] = set()
         self._idle = trio.Event()
         self._sweeping = False
@@ -182,17 +182,17 @@ class TaskStore:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[RunningTask]:
-        # A copy: telemetry reads it in other threads, while the loop adds and drops tasks.
+        # A copy: telemetry reads it in other threads, while the loop adds and removes tasks.
         return iter(tuple(self._tasks.values()))
 
     def create(self, owner: str | None, size: int = 0) -> RunningTask:
-        """Create a task that `find` sees at once; `start` runs it.
+        """Create a task that `find` returns at once; `start` runs it.
 
-        The extension demands this order: the id may be told only once `tasks/get` resolves it.
+        The extension requires this order: the id may be sent only once `tasks/get` finds the task.
 
         Args:
             owner: The key of its principal; None without authentication.
-            size: Bytes that it holds while it runs.
+            size: Bytes that it uses while it runs.
 
         Raises:
             McpError: A limit is reached, or the server is shutting down (-32603).
@@ -218,7 +218,7 @@ class TaskStore:
         return task
 
     def make_room(self, owner: str | None, size: int = 0, tasks: int = 1) -> bool:
-        """Make room for more bytes or tasks of an owner, and tell whether there is room.
+        """Try to make room for more bytes or tasks of an owner; return whether there is room.
 
         If necessary, evicts ended tasks whose owners have seen the end.
 
@@ -227,20 +227,20 @@ class TaskStore:
             size: Additional bytes.
             tasks: Additional tasks.
         """
-        # First: a task that can never fit must not evict all the others in vain.
+        # First: a task that can never fit must not evict others.
         if not self._quota.can_hold(owner, size):
             return False
         while self._quota.is_full(owner, size, tasks):
             spare = self._quota.spare(owner, size, tasks)
             if spare is None:
-                # Last resort, since it looks at every task; the sweep would do it a little later.
+                # Last resort, since it checks every task; the sweep would do it later.
                 self._drop_expired()
                 return not self._quota.is_full(owner, size, tasks)
             self._drop(spare)
         return True
 
     def _hold(self, task: RunningTask, size: int) -> bool:
-        """Set the bytes that a task holds, if there is room; return False otherwise."""
+        """Set the bytes that a task uses, if there is room; return False otherwise."""
         possible = self._quota.can_hold(task.owner, size)
         fits = possible and self.make_room(task.owner, size - task.size, tasks=0)
         if fits:
@@ -248,7 +248,7 @@ class TaskStore:
         return fits
 
     def _refusal(self, owner: str | None, size: int) -> McpError:
-        """Make the error for a limit; it names the time at which the first task expires."""
+        """Make the error for a limit. It has the time at which the first task expires."""
         if not self._quota.can_hold(owner, size):
             return McpError(INTERNAL_ERROR, "The request is too large for a task")
         tasks: Iterable[RunningTask] = self._tasks.values()
@@ -263,12 +263,12 @@ class TaskStore:
         return McpError(INTERNAL_ERROR, text, {"retryAfter": seconds})
 
     def note_told(self, task: RunningTask) -> None:
-        """Note that the owner has seen the state of a task; an ended task may make room then."""
+        """Record that the owner has seen a task; an ended task may then be removed."""
         if task.ended:
             self._quota.note_told(task)
 
     def follow(self, id_: str, follower: Follower) -> None:
-        """Call a follower with every change of a task, until `unfollow`; the task must exist.
+        """Call a follower with every change of a task, until `unfollow`. The task must exist.
 
         Args:
             id_: The id of the task.
@@ -277,25 +277,25 @@ class TaskStore:
         self._followers.setdefault(id_, {})[follower] = None
 
     def unfollow(self, id_: str, follower: Follower) -> None:
-        """Stop calling a follower; an unknown one is ignored."""
+        """Stop calling a follower. Unknown followers are ignored."""
         followers = self._followers.get(id_, {})
         followers.pop(follower, None)
         if not followers:
             self._followers.pop(id_, None)
 
     def get(self, id_: str) -> RunningTask | None:
-        """Find a task of any owner; None if it is unknown or has expired."""
+        """Return a task of any owner; None if it is unknown or has expired."""
         task = self._tasks.get(id_)
         if task is None or task.expires <= trio.current_time():
             return None
         return task
 
     def find(self, id_: Any, owner: str | None) -> RunningTask:
-        """Find a task of an owner.
+        """Return a task of an owner.
 
         Args:
-            id_: The `taskId` of the request, unchecked.
-            owner: The key of the principal that asks.
+            id_: The `taskId` of the request, not validated.
+            owner: The key of the principal of the request.
 
         Raises:
             McpError: The task is unknown, has expired, or belongs to another owner (-32602).
@@ -303,7 +303,7 @@ class TaskStore:
         if not isinstance(id_, str):
             raise McpError(INVALID_PARAMS, "taskId must be a string")
         task = self.get(id_)
-        # One answer for all cases: another principal must not learn that an id exists.
+        # One error for all cases: another principal must not learn that an id exists.
         if task is None or task.owner != owner:
             raise McpError(INVALID_PARAMS, "Unknown task; it never was, or it is no longer kept")
         return task
@@ -319,8 +319,8 @@ class TaskStore:
 
         Args:
             task: The task.
-            work: The work; an `McpError` that it raises goes to the client.
-            timeout: Seconds; None for the life of the task.
+            work: The work. An `McpError` that it raises is sent to the client.
+            timeout: Seconds; None for the lifetime of the task.
             record: The recording for listeners; None without listeners.
         """
         if timeout is not None:
@@ -331,8 +331,8 @@ class TaskStore:
 
     async def _run(self, task: RunningTask, work: Work) -> None:
         try:
-            # The scope inside: a cancelled or expired task ends without a log entry, and a crash
-            # does not end the nursery, which holds the tasks of others.
+            # The scope is inside: a cancelled or expired task ends without a log entry, and a crash
+            # does not end the nursery, which also has the tasks of others.
             with crashes_logged("a task failed"), task.scope:
                 try:
                     task.complete(await work())
@@ -348,7 +348,7 @@ class TaskStore:
                 self._idle.set()
 
     def _conclude(self, task: RunningTask) -> None:
-        """End a task that was cancelled, has crashed, or ran out of time."""
+        """End a task that was cancelled, has crashed, or timed out."""
         if task.cancelling:
             task.end_cancelled()
         elif not task.scope.cancelled_caught:
@@ -356,7 +356,7 @@ class TaskStore:
             task.fail(INTERNAL_ERROR, "Request handler failed")
         else:
             task.ending = "timed_out"
-            # The tool's own timeout is a result that the model can read; past `expires` the client
+            # The tool's own timeout is a result that the model can read. After `expires` the client
             # knows that the task is gone.
             if task.expires > trio.current_time():
                 task.complete(TIMED_OUT.to_wire())
@@ -376,7 +376,7 @@ class TaskStore:
         self._followers.pop(task.id, None)
 
     def _drop_expired(self) -> None:
-        """Drop expired tasks that do not run; a running one is cancelled by its scope first."""
+        """Remove expired tasks that do not run. A running one is cancelled by its scope first."""
         now = trio.current_time()
         for task in list(self._tasks.values()):
             if task.expires <= now and task not in self._running:
@@ -385,21 +385,21 @@ class TaskStore:
     async def _sweep(self) -> None:
         with self._telemetry.counting(self):
             while self._tasks:
-                # A fixed pace, no heap of deadlines: the time of a task moves with each end, and an
-                # exact wake-up gains nothing.
+                # At a fixed interval, without a heap of deadlines: the expiry of a task changes
+                # when it ends, and an exact wake-up gains nothing.
                 await trio.sleep(self._options.task_ttl / SWEEPS)
                 self._drop_expired()
-        # No checkpoint since `_tasks` was seen empty: a task created now finds the flag false and
-        # spawns a new sweep.
+        # No checkpoint since `_tasks` was found empty: a task created now sees the flag as false
+        # and spawns a new sweep.
         self._sweeping = False
 
     async def settle(self, grace: float) -> None:
-        """Take no new task, wait for the running ones, and cancel the rest.
+        """Accept no new tasks, wait for the running ones, and cancel the rest.
 
-        A task that waits for the client is cancelled at once: no answer can come any more.
+        A task that waits for the client is cancelled at once: no answer can come now.
 
         Args:
-            grace: Seconds.
+            grace: Seconds to wait.
         """
         self._stopping = True
         for task in self._running:
@@ -407,7 +407,7 @@ class TaskStore:
                 task.cancel()
         with trio.move_on_after(grace):
             while self._running:
-                # A new event each time: a trio event cannot be cleared.
+                # A new event each time: a trio event cannot be reset.
                 self._idle = trio.Event()
                 await self._idle.wait()
         for task in self._running:

@@ -1,4 +1,4 @@
-"""The part of the pytest plugin that loads with the first test that uses it.
+"""The part of the pytest plugin that is loaded with the first test that uses it.
 
 The hooks and fixtures are in `noizu_mcp._pytest_plugin`.
 """

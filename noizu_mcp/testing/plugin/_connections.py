@@ -1,4 +1,4 @@
-"""The connections of tests: what they are made of, and their clients for trio and asyncio."""
+"""The connections of tests: their arguments, and their clients for trio and asyncio."""
 
 import importlib.util
 import os
@@ -50,8 +50,8 @@ def prepare(
         server: The value of the fixture `mcp_server`.
         variant: The revision and the transport.
         options: The options of `connect` that the test wants.
-        taps: Called with each message, besides the tap among the options.
-        network: Stands between the client and the server; None for no faults.
+        taps: Called with each message, in addition to the tap in the options.
+        network: The network between the client and the server; None for no faults.
         cassette: The file to record the connection to; None to record nothing.
 
     Yields:
@@ -74,7 +74,7 @@ def prepare(
 
 @asynccontextmanager
 async def open_client(connection: ConnectArguments) -> AsyncIterator[Client]:
-    """Connect on the loop that runs, which is of trio or asyncio.
+    """Connect on the current event loop, trio or asyncio.
 
     Args:
         connection: The connection.
@@ -93,12 +93,12 @@ async def open_client(connection: ConnectArguments) -> AsyncIterator[Client]:
 
 
 def reason_to_skip(server: Any, variant: Variant, *, has_network: bool = False) -> str | None:
-    """Tell why a server cannot be tested on a variant; None if it can.
+    """Return why a server cannot be tested on a variant; None if it can.
 
     Args:
         server: The value of the fixture `mcp_server`.
         variant: The revision and the transport.
-        has_network: True where a simulated network stands before the server.
+        has_network: True if a simulated network is used.
     """
     if variant.transport == "http" and not _has_http():
         return "the transport http needs the extra http: pip install 'noizu-mcp[http]'"

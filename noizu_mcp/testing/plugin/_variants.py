@@ -1,4 +1,4 @@
-"""The revisions and transports that a test runs on."""
+"""The revisions and transports on which a test runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -7,7 +7,7 @@ from ..._nearest import hint_at
 from ...protocol import SUPPORTED_VERSIONS
 from .._served import TRANSPORTS, Transport
 
-#: The fixtures of pytest-trio whose time passes when every task sleeps, or by hand. Pipes and
+#: The fixtures of pytest-trio whose time passes when every task sleeps, or manually. Pipes and
 #: sockets need real time, so a test with such a clock runs in memory.
 VIRTUAL_CLOCKS: Final = frozenset({"autojump_clock", "mock_clock"})
 
@@ -37,11 +37,11 @@ def choose_variants(
     Args:
         marks: The keywords of its marks `mcp`, the closest first. `versions` and `transports` are
             each taken from the closest mark that has them.
-        configured: `versions` and `transports` of the configuration; empty ones mean all.
-        fixtures: The names of its fixtures; a virtual clock leaves the transport `memory`.
+        configured: `versions` and `transports` of the configuration; empty for all.
+        fixtures: The names of its fixtures; a virtual clock allows only the transport `memory`.
 
     Returns:
-        At least one variant: the newest revision first, and memory before pipes and sockets.
+        At least one variant: the newest revision first, and memory before other transports.
 
     Raises:
         ValueError: A mark or the configuration names something that does not exist, or nothing
@@ -69,7 +69,7 @@ _NAMES: Final = ("versions", "transports")
 
 
 def _choose(name: str, every: Sequence[Any], sources: Iterable[Mapping[str, Any]]) -> list[Any]:
-    """Take the values of the first source that has some, in the order of all values."""
+    """Return the values of the first source that has some, in the order of `every`."""
     wanted: Any = next((each[name] for each in sources if each.get(name)), every)
     listed = [wanted] if isinstance(wanted, str) else list(wanted)
     for value in listed:

@@ -1,4 +1,4 @@
-"""Strategies of Hypothesis for the values that a JSON Schema allows, and for those that it forbids.
+"""Strategies of Hypothesis for values that a JSON Schema allows, or forbids.
 
 Hypothesis is an extra, `testing`; the files that need it load with the first strategy:
 

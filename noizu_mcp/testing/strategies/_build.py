@@ -1,8 +1,8 @@
 """Strategies for the values that reach goals: one for each way to reach them.
 
 Strategies of items and members are made when they are first drawn from. The deeper they are, the
-fewer items and members they add. From `DEEPEST` on they take the lowest choice, whose parts are
-lower, so that values of a recursive schema end.
+fewer items and members they add. From `DEEPEST` on they use the lowest choice, whose parts are
+lower, so that values of a recursive schema are finite.
 """
 
 from bisect import bisect_right
@@ -70,7 +70,7 @@ class StrategyBuilder:
         )
 
     def _of_choices(self, choices: list[PlannedChoice], depth: int) -> ValueStrategy:
-        """Return the strategy that takes each case equally often, and each type of it."""
+        """Return the strategy that draws each case equally often, and each type of it."""
         cases: dict[int, list[ValueStrategy]] = {}
         for each in choices:
             made = self._of_kind(each.case, each.kind, depth)
@@ -87,15 +87,15 @@ class StrategyBuilder:
         return found
 
     def _listed(self, case: ValueCase) -> ValueStrategy:
-        # A copy: a test may change what it gets.
+        # A copy: a test may change it.
         return st.sampled_from(self._planner.candidates(case)).map(deepcopy)
 
 
 def pick(options: list[ValueStrategy], weights: Iterable[int] = repeat(1)) -> ValueStrategy:
-    """Return the strategy that takes each of some others equally often, or as their weights say.
+    """Return the strategy that draws each of several equally often, or by weights.
 
-    `one_of` would take apart the options that are made of several strategies, as those of integers
-    are, and draw mostly from these.
+    `one_of` would flatten options that consist of several strategies, such as integers, and draw
+    mostly from these.
     """
     ends = list(accumulate(weight for _, weight in zip(options, weights, strict=False)))
     return options[0] if len(options) == 1 else _picked(options, ends)

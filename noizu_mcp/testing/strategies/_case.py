@@ -1,14 +1,13 @@
 """Cases: one way in which a value can fit, or break, a schema, as plain limits.
 
-Theory of operation. A `Goal` is a subschema that a value must fit or break. The keywords of a goal
-that judge the value in place (`allOf`, `$ref`, `anyOf`, `oneOf`, `not`, `if` …) are resolved into a
-list of cases: a value reaches the goal if it is within the limits of one case. A case has no
-keyword left that looks at the value itself: only limits for each type of JSON, and goals for items
-and members. Two cases are merged into one that has the limits of both, or into none if they
-contradict each other.
+Theory of operation. A `Goal` is a subschema that a value must match or break. The keywords of a
+goal that apply in place (`allOf`, `$ref`, `anyOf`, `oneOf`, `not`, `if` …) are resolved into a list
+of cases: a value reaches the goal if it is within the limits of one case. A case has no in-place
+keywords left: only limits for each type of JSON, and goals for items and members. Merging two cases
+gives a case with the limits of both, or no case if they contradict each other.
 
-Cases say nothing of the keywords that they do not know, and a long list of them is cut. So they
-are a plan, and the schema engine has the last word on each value.
+Cases ignore unknown keywords, and a long list of them is cut. So they are a plan, and the schema
+engine decides about each value.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -118,7 +117,7 @@ class MemberGoals:
 
 @attrs.frozen
 class Somewhere:
-    """Goals that one member with a name of a set reaches, instead of those of all such members.
+    """Goals for one member with a name in a set, in place of the goals for all such members.
 
     Attributes:
         where: The names.
@@ -132,9 +131,9 @@ class Somewhere:
 
 
 class ValueCase(Frozen):
-    """Limits for a value; those of other types than its own do not count.
+    """Limits for a value. Limits for other types are ignored.
 
-    A case stores the limits that it has; the others are those of the class, which let all through.
+    A case stores only the limits that are set; others have the defaults of the class: no limit.
 
     Attributes:
         kinds: The types that it may have.

@@ -171,7 +171,7 @@ class KeywordSet:
     """The keywords of a dialect.
 
     Args:
-        uri: The URI of the dialect; one that is unknown counts as 2020-12.
+        uri: The URI of the dialect; an unknown one is treated as 2020-12.
 
     Attributes:
         rules: The rule of each keyword.

@@ -1,9 +1,9 @@
 """The meaning of each keyword, and of its opposite, in cases.
 
-The rule of a keyword is a function of its subschema and of a mood. For "is" it returns the cases of
-the values that fit the keyword. For "not" and "near" it returns those of the values that break it;
-"near" hands its mood on to the subschemas, so that a value breaks one keyword somewhere inside, and
-fits the others beside it.
+The rule of a keyword is a function of its subschema and of a mood. For "is" it returns cases of
+values that match the keyword; for "not" and "near", cases of values that break it. "near" passes
+its mood on to the subschemas, so that a value breaks one keyword somewhere inside, and matches the
+others.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -38,15 +38,14 @@ class Call(NamedTuple):
 class SessionMachine(RuleBasedStateMachine):
     """A session with a server as a state machine of Hypothesis, which chooses the steps.
 
-    Each example is a session of its own. A step calls a tool with arguments that its schema takes,
-    or with some that it forbids, reads a resource, gets a prompt, or lists them again. A subclass
-    names the server, and adds rules and invariants of its own; its attribute `TestCase` is the
-    test.
+    Each example is a separate session. A step calls a tool with arguments that its schema allows,
+    or forbids, reads a resource, gets a prompt, or lists them again. A subclass sets the server,
+    and adds rules and invariants; its attribute `TestCase` is the test.
 
-    A step fails if a tool crashes, breaks its output schema, takes arguments that its schema
-    forbids, or refuses others as invalid (-32602), or if a request is answered with an internal
-    error (-32603). A tool may answer with an error of its own, such as a `ToolError`; `check_call`
-    can ask for more.
+    A step fails if a tool crashes, breaks its output schema, accepts arguments that its schema
+    forbids, or refuses valid ones (-32602), or if a request is answered with an internal error
+    (-32603). A tool may answer with other errors, such as a `ToolError`; `check_call` can check
+    more.
 
     Attributes:
         target: The server; see `connect`. A class is made anew for each session.
@@ -127,8 +126,8 @@ class SessionMachine(RuleBasedStateMachine):
             result = self.client.call_tool(*call)
         except McpError as error:
             names = {tool.name for tool in self.client.list_tools()}
-            # A tool that is gone is no bug, nor is an error with a code of the server's own, or one
-            # that says which capability a client needs for the tool.
+            # A removed tool is no bug. Neither is an error with another code, or an error that
+            # names the client capability that the tool needs.
             if call.name in names and error.code in (INVALID_PARAMS, INTERNAL_ERROR):
                 raise
             self._read_lists()
@@ -164,8 +163,8 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 def _check_failure(call: Call, result: ToolResult) -> None:
-    """Fail for an error that no tool chooses."""
-    # A server that checks its results marks them; those of others the client has checked.
+    """Fail for an error that a tool never raises on purpose."""
+    # A server that validates its results marks them; the client has validated others.
     if result.violations or META_BROKEN_OUTPUT in (result.meta or ()):
         said = "".join(f": {each}" for each in result.violations[:1])
         raise AssertionError(f"{call.name} broke its output schema with {call.arguments}{said}")

@@ -62,7 +62,7 @@ def one_item(goal: Goal, at: int, first: int) -> ValueCase:
     Args:
         goal: The goal, broken; if it is "near" the others fit.
         at: The index of the item.
-        first: The index of the first one that has the goal.
+        first: The index of the first item with the goal.
     """
     items = [Items(at, at + 1, (goal,))]
     if goal.mood == "near":

@@ -28,9 +28,9 @@ SPECIAL: Final = (
 _DRAWN: Final = 200
 #: The longest text that is made; a schema that asks for more has no instance here.
 LONGEST: Final = 2_000_000
-# Texts that are drawn for one that fits.
+# Draws per matching text.
 _TRIES: Final = 3
-# Texts that are listed; of more a test meets few twice.
+# Texts that are listed; with more, a test rarely meets one twice.
 _LISTED: Final = 200
 # Characters beyond the least, where there is no limit.
 _MORE: Final = 1_000
@@ -80,7 +80,7 @@ def texts(case: ValueCase, matches: Matches, formats: Formats) -> Texts:
 def _kept(draw: DrawFn, made: Texts, fits: Callable[[str], bool]) -> str:
     """Draw a text that fits, if one of a few does.
 
-    A filter would end the example, unseen by the one who counts how many have no value.
+    A filter would end the example without counting it as one without a value.
     """
     text = ""
     for _ in range(_TRIES):
@@ -91,7 +91,7 @@ def _kept(draw: DrawFn, made: Texts, fits: Callable[[str], bool]) -> str:
 
 
 def can_be_text(case: ValueCase) -> bool:
-    """Tell if the lengths of a case and those of its patterns leave room for a text."""
+    """Tell whether a case and the lengths of its patterns leave room for a text."""
     widths = list(map(_widths, case.patterns))
     low = max([case.min_length, *(least for least, _most in widths)])
     return low <= min([case.max_length, LONGEST, *(most for _least, most in widths)])
@@ -179,7 +179,7 @@ def _texts_of(kind: Any, value: Any) -> Iterator[str]:
 
 
 def _parsed(source: str) -> tuple[Any, tuple[int, int]]:
-    """Return the parts of a regular expression of Python, and its widths; None if it is none."""
+    """Parse a Python regular expression: its parts, and its widths; None if it is not valid."""
     # The parser of `re`, as Hypothesis has it: `re` itself does not tell.
     try:
         parsed = import_module("re._parser").parse(source, re.ASCII)
@@ -296,7 +296,7 @@ def _alphabet(patterns: Iterable[str]) -> str | None:
     return None
 
 
-# The first characters of Unicode: those of most alphabets.
+# The first characters of Unicode, used by most alphabets.
 _LETTERS_KNOWN: Final = 0x250
 _ONE_SET: Final = re.compile(r"\^(?P<set>\[(?:\\.|[^\\\]])+\]|\\[dw])[+*]\\Z", re.DOTALL)
 _TOKENS: Final = re.compile(

@@ -32,7 +32,7 @@ class Schemas(NamedTuple):
     Attributes:
         name: The name of the tool.
         input: The schema of the arguments.
-        output: The schema of the structured content; None if there is none.
+        output: The schema of the structured content, or None.
         accepts: Tells if a server takes arguments.
         is_typed: True if a class reads the arguments, which may refuse what the schema accepts.
     """
@@ -149,7 +149,7 @@ def schemas_of(tool: Any) -> Schemas:
         )
     declared, overrides = _declared(tool)
     options = {**declared.options, **overrides}
-    # The schemas are those of the class; no instance is needed for them.
+    # The schemas belong to the class; no instance is needed.
     fields = declared.fields(None)
     shape, output = fields["input"], fields["output"]
     coerce = options.get("coerce")

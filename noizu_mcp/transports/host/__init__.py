@@ -1,4 +1,4 @@
-"""Hosts: serving any ASGI application on trio, with our own HTTP/1.1 or on hypercorn."""
+"""Hosts: serving any ASGI application on trio, with the built-in HTTP/1.1 or on hypercorn."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""The body of a request: its end is found here, by its length or in its chunks.
+"""The body of a request: finds its end by its length or its chunks.
 
-Chunks are read strictly (RFC 9112 section 7.1). Lenient parsers disagree about bare line feeds,
-white space after sizes and the like, and one parser's extension is then another one's request.
+Chunks are parsed strictly (RFC 9112 section 7.1). Lenient parsers disagree about bare line feeds
+and white space after sizes, so what one parser takes for an extension is a request for another.
 """
 
 import re
@@ -9,22 +9,22 @@ from typing import Final
 
 from ._head import BadRequest
 
-#: Bytes of the line of a chunk with its extensions. They have no meaning here and no known use.
+#: Maximum bytes of a chunk's line with its extensions. They are ignored, and have no known use.
 MAX_LINE: Final = 256
-#: Bytes of all trailers together; they are read and dropped.
+#: Maximum bytes of all trailers together. They are read and dropped.
 MAX_TRAILERS: Final = 4096
-#: Chunks of one body that may be of any size.
+#: Chunks of one body that may have any size.
 MAX_SMALL_CHUNKS: Final = 16 * 1024
-#: Bytes that the chunks of a body with more of them must have on average: each chunk costs the
-#: same work, so a body of 16 MiB in single bytes would cost seconds.
+#: Average bytes that the chunks of a body with more of them must have: each chunk costs the same
+#: work, so a body of 16 MiB in single bytes would cost seconds.
 CHUNK_SIZE: Final = 64
-#: Chunks after which everybody else has a turn: well below a millisecond of work.
+#: Chunks after which other tasks run: well below a millisecond of work.
 TURN: Final = 128
 
 _TCHARS: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED: Final = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
-#: At most 15 digits: an amount that no body has, and that every language can count. White space
-#: around extensions is left out of the grammar: it is a relic, and read in different ways.
+#: At most 15 digits: more than any body has, and exact in every language. White space around
+#: extensions is not allowed: it is obsolete, and parsers differ.
 _CHUNK_LINE: Final = re.compile(
     rb"([0-9A-Fa-f]{1,15})(?:;%b(?:=(?:%b|%b))?)*\r\n" % (_TCHARS, _TCHARS, _QUOTED)
 )
@@ -33,10 +33,10 @@ _SIZE, _DATA, _DATA_END, _TRAILERS = range(4)
 
 
 class RequestBody:
-    """The part of one request body that has not been read yet.
+    """The unread part of one request body.
 
     Args:
-        length: Its bytes; None if it comes in chunks.
+        length: Its length in bytes; None if it is chunked.
 
     Attributes:
         complete: True once its end has been read.
@@ -46,25 +46,25 @@ class RequestBody:
 
     def __init__(self, length: int | None) -> None:
         self.complete = length == 0
-        self._left = length or 0  # bytes of the body, or of the chunk, that are to come
+        self._left = length or 0  # remaining bytes of the body or the chunk
         self._state = _DATA if length else _SIZE
-        self._chunks = -1 if length else 0  # -1: it has a length, and no chunks
+        self._chunks = -1 if length else 0  # -1 if it has a length instead of chunks
         self._size = 0
         self._trailers = 0
 
     def is_in(self, size: int) -> bool:
-        """Tell whether so many received bytes hold the rest of it; unknown where it has chunks."""
+        """Tell whether the received bytes contain the rest of the body; False if it is chunked."""
         return self._chunks < 0 and size >= self._left
 
     def read(self, data: bytes) -> tuple[bytes, bytes]:
         """Read the received part of the body.
 
         Args:
-            data: Received bytes from the first unread one on, also those of later requests.
+            data: Received bytes from the first unread one on. May include later requests.
 
         Returns:
             A part of the body, and the bytes that are still unread. The part is empty only if more
-            bytes are needed, or the body is complete.
+            bytes are needed or the body is complete.
 
         Raises:
             BadRequest: The chunks are malformed, or too many and too small.
@@ -106,7 +106,7 @@ class RequestBody:
             self._state = _DATA
             self._chunks += 1
             self._size += self._left
-            # The size of this chunk is an announcement only.
+            # The size of this chunk is only announced yet.
             if self._chunks > MAX_SMALL_CHUNKS and self._size < CHUNK_SIZE * (self._chunks - 1):
                 raise BadRequest
         elif line == b"\r\n":
@@ -120,7 +120,7 @@ class RequestBody:
 
 
 def _line(data: bytes, at: int, limit: int) -> bytes | None:
-    """Find a line with its end; None if the end has not come yet."""
+    """Find a line, with its line end; None if it is not complete."""
     end = data.find(b"\n", at, at + limit)
     if end >= 0:
         return data[at : end + 1]

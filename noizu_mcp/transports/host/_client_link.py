@@ -1,8 +1,8 @@
-"""The connection of one client as its requests use it: received bytes, and who reads them.
+"""The connection of one client, as its requests use it: received bytes, and who reads them.
 
 Theory of operation. While the application runs, its tasks may read from the socket (`more`). One
-task reads at a time, and the others wait for its news. So a socket never has two readers, and no
-byte is lost between them.
+task reads at a time, and the others wait for its result. So a socket never has two readers, and no
+bytes are lost between them.
 """
 
 import abc
@@ -30,8 +30,8 @@ class HostShare:
         app: The application.
         options: The options of the host.
         pool: All connections.
-        nursery: Runs them.
-        stopping: True once connections end after their answers.
+        nursery: Runs the connections.
+        stopping: True once connections close after their current answers.
     """
 
     app: Application
@@ -48,17 +48,17 @@ class ClientLink(abc.ABC):
         host: The part of the host that connections share.
         wire: The bytes; closed at the end.
         client: The address of the client; None on a Unix socket.
-        server: The address that it is connected to.
+        server: The address that the client connected to.
 
     Attributes:
         host: See Args.
         wire: See Args.
         client: See Args.
         server: See Args.
-        data: Received bytes that were not read yet; at most `PACE` and one read more.
-        gone: True once the client has ended the connection.
-        closing: True once the connection ends after this answer.
-        owed: True if the client may still be sending something that will not be read.
+        data: Received bytes that are not parsed yet; at most `PACE` plus one read.
+        gone: True once the client has closed the connection.
+        closing: True once the connection closes after this answer.
+        owed: True if the client may still be sending bytes that will not be read.
     """
 
     __slots__ = (
@@ -90,26 +90,26 @@ class ClientLink(abc.ABC):
         self.gone = False
         self.closing = False
         self.owed = False
-        self._watched = False  # the application receives, which shows the end of the client
-        self._reader: trio.CancelScope | None = None  # of the task that reads for a request
+        self._watched = False  # the application receives, and so notices the disconnect
+        self._reader: trio.CancelScope | None = None  # scope of the task that reads for a request
         self._news: trio.Event | None = None  # for the other tasks that wait
 
     @abc.abstractmethod
     def watch(self) -> None:
-        """Watch for the end of the client; for an application that works for long."""
+        """Watch for the client's disconnect, for an application that works for long."""
 
     def drop(self) -> None:
-        """Close at once, without a word."""
+        """Close at once, without an answer."""
         self.wire.close()
 
     async def refuse(self, status: int) -> None:
-        """Answer in place of the application; the connection ends after that."""
+        """Answer in place of the application, and close the connection."""
         self.closing = True
         await self.write(refusal(status))
 
     async def write(self, before: bytes, body: bytes = b"", after: bytes = b"") -> None:
-        """Write pieces of an answer in order, in one write if the system takes them."""
-        # A large one is not copied. For a small one to join the pieces is cheaper.
+        """Write pieces of an answer in order, in one system call if possible."""
+        # Large bodies are not copied. For small ones joining the pieces is cheaper.
         pieces = (before, body, after) if len(body) > PACE else (before + body + after,)
         written = self.wire.write(*pieces)
         if written < sum(map(len, pieces)):
@@ -120,10 +120,10 @@ class ClientLink(abc.ABC):
             await self.wire.send(*rest)
 
     async def more(self) -> None:
-        """Wait for anything new of the client while an exchange is under way; for any task.
+        """Wait for new bytes or the disconnect of the client, during an exchange; for any task.
 
-        Returns when bytes were added to `data`, when the client has gone, and when another task
-        has read or stopped reading; the caller looks again.
+        Returns when bytes were added to `data`, when the client is gone, and when another task has
+        read or stopped reading; the caller must check again.
         """
         if self._reader is not None or len(self.data) > PACE:
             if self._news is None:
@@ -151,22 +151,22 @@ class ClientLink(abc.ABC):
             self._reader.cancel()
 
     def tell(self) -> None:
-        """Wake the tasks that wait in `more` without reading."""
+        """Wake the tasks that wait in `more`, without reading."""
         if self._news is not None:
             self._news.set()
             self._news = None
 
     def _note_gone(self) -> None:
         self.gone = self.closing = True
-        # It may have closed one direction only: an answer that is being written goes on. Else
-        # nothing is kept for a client that has gone, however long the application works.
+        # The client may have closed one direction only: an answer that is being written continues.
+        # Otherwise nothing is kept for a client that is gone, however long the application works.
         if not self.wire.is_busy:
             self.wire.close()
             self.host.pool.remove(self)
 
 
 def refusal(status: int) -> bytes:
-    """Write a whole answer without a body, after which the connection ends."""
+    """Make a complete answer without a body, after which the connection closes."""
     rest = b"content-length: 0\r\nconnection: close\r\n\r\n"
     return b"".join((status_line(status), date_line(), SERVER, rest))
 

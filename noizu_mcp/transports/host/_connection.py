@@ -1,19 +1,19 @@
-"""One connection: its requests, one after the other, and who reads from its socket.
+"""One connection: its requests, one after the other, and the task that reads from its socket.
 
 Theory of operation. One task runs a connection. It waits for a head, calls the application in the
-same task, writes what is left of the answer, and waits for the next head. What the client sends
-ahead stays in `data`, and is not looked at before the answer is complete, so there is never more
-than one request at a time. If an application works on after its answer, another task takes over the
-connection, and the one that runs the application no longer touches it.
+same task, writes the rest of the answer, and waits for the next head. Bytes that the client sends
+ahead stay in `data`, and are not parsed before the answer is complete, so there is never more than
+one request at a time. If an application continues after its answer, another task takes over the
+connection, and the task of the application no longer uses it.
 
 While the application runs, its tasks may read from the socket (`ClientLink.more`). When the
 application has returned, its reader is cancelled before the connection reads again. If the
 application has handed its answer over, the task of the connection reads like one of these tasks,
 until the answer ends.
 
-Deadlines. A step that is taken once, or by slow clients only (the handshake, the first byte, a head
-or a body in several parts, a write that must wait, the end), has a timeout of its own. Waiting for
-the next request is a step of every request; its deadline is watched by the one task of the pool.
+Deadlines. Steps that happen once, or for slow clients only (the handshake, the first byte, a head
+or a body in several parts, a write that must wait, the end), have their own timeouts. Every request
+includes waiting for the next one; its deadline is enforced by one task of the pool.
 """
 
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ from ._head import TOO_LARGE, BadRequest, RequestHead, check_beginning
 from ._options import logger
 from ._wire import ClientSocket
 
-#: Failures of applications: so many a minute of each.
+#: Failures of applications, each logged at a limited rate per minute.
 failures: Final = ThrottledLog(log=logger, shown=SHOWN, most=MOST_CRASHES)
 
 _LINE_END: Final = b"\r\n"
@@ -56,16 +56,16 @@ class HostConnection(ClientLink):
         self._waits = False  # the application has waited for something
 
     def run(self) -> Awaitable[None]:
-        """Serve the client until one of both ends it: the return value, to be awaited."""
-        # Not a coroutine function: each open connection would keep one more frame.
+        """Serve the client until one of the two ends the connection. Returns an awaitable."""
+        # Not a coroutine function, which would keep one more frame for each open connection.
         return self._own(self._open)
 
     def watch(self) -> None:
-        """Watch for the end of the client; for an application that works for long."""
+        """Watch for the client's disconnect, for an application that works for long."""
         if self._reader is None:
             self.host.nursery.start_soon(self._watch, self._exchange)
         else:
-            self._watched = True  # by the application, for as long as it receives
+            self._watched = True  # by the application, as long as it receives
 
     async def _watch(self, exchange: HttpExchange | None) -> None:
         while exchange is not None and self._exchange is exchange and not self.gone:
@@ -74,14 +74,14 @@ class HostConnection(ClientLink):
             await self.more()
 
     async def _own(self, begin: Callable[[], Awaitable[None]]) -> None:
-        """Be the task of the connection until its end, or until another task takes over."""
+        """Run as the task of the connection until its end, or until another task takes over."""
         self._owner = task = trio.lowlevel.current_task()
         try:
             try:
                 await begin()
                 while self.data and await self._serve_next():
                     if self.data:
-                        # A client that sends many requests ahead must not keep the loop to itself.
+                        # A client that sends many requests ahead must not block the loop.
                         await trio.lowlevel.checkpoint()
                     else:
                         await self._wait_for_request()
@@ -96,9 +96,9 @@ class HostConnection(ClientLink):
                 self.host.pool.remove(self)
 
     async def _open(self) -> None:
-        """Do the handshake, and wait for the first bytes."""
+        """Do the TLS handshake, and wait for the first bytes."""
         self.host.pool.begin(self)
-        # Most clients have sent their request before they were accepted.
+        # Most clients have sent their request before the connection is accepted.
         self.data = self.wire.receive_nowait()
         if not self.data and await self.wire.open():
             with trio.move_on_after(self.host.options.header_timeout):
@@ -108,18 +108,19 @@ class HostConnection(ClientLink):
         """Continue with the next request while the application still runs in another task."""
         await self._stop_reading()
         if self.closing:
-            self.data = b""  # nothing after the last request is one
+            self.data = b""  # bytes after the last request are ignored
         elif not self.data:
             await self._wait_for_request()
 
     async def _wait_for_request(self) -> None:
-        """Wait for the first bytes of the next request; none come at the end."""
+        """Wait for the first bytes of the next request; empty at the end of the connection."""
         if not self.host.stopping:
-            self.host.pool.idle[self] = trio.current_time()  # which closes it when it is time
+            # the pool closes it when its time is over
+            self.host.pool.idle[self] = trio.current_time()
             self.data = await self.wire.receive()
 
     async def _serve_next(self) -> bool:
-        """Serve the next request; False if this task has nothing more to do then."""
+        """Serve the next request; False if this task has nothing left to do."""
         if self.data == _LINE_END:
             self.data = b""
             return True
@@ -130,7 +131,7 @@ class HostConnection(ClientLink):
         self._requests += 1
         self.closing = head.closes or self._requests >= self.host.options.max_requests
         exchange = self._exchange = HttpExchange(self, head)
-        # In this task: an answer that needs no waiting costs no task.
+        # In this task: an answer without waiting needs no other task.
         task = TaskScope(self._note_wait)
         scope = exchange.scope(head, task)
         await task.run(self._call(exchange, scope))
@@ -138,7 +139,7 @@ class HostConnection(ClientLink):
             head,
             scope,
             task,
-        )  # an answer that was handed over may last for hours, and needs neither
+        )  # a handed-over answer may last for hours, and needs neither
         if self._exchange is not exchange:
             return False  # another task has taken over
         if exchange.is_handed_over:
@@ -151,7 +152,7 @@ class HostConnection(ClientLink):
         return not self.closing
 
     async def _wait_for_end(self, exchange: HttpExchange) -> None:
-        """Wait for the end of an answer that was handed over, or of the client."""
+        """Wait until a handed-over answer ends or its client disconnects."""
         try:
             while exchange.is_handed_over and not self.gone:
                 await self.more()
@@ -159,11 +160,11 @@ class HostConnection(ClientLink):
             exchange.note_gone()
 
     def _note_wait(self) -> bool:
-        """Note that the application begins to wait; True if that is to be noted again."""
+        """Record that the application waits; True to be called again."""
         exchange = self._exchange
         if exchange is not None and exchange.answered:
-            # Its work goes on after the answer, without a bound; the next request does not wait
-            # for that.
+            # Its work continues after the answer, for any time; the next request does not wait for
+            # it.
             exchange.close()
             self._end_exchange()
             self._owner = None
@@ -181,14 +182,14 @@ class HostConnection(ClientLink):
             self.host.pool.working.pop(self, None)
 
     async def _stop_reading(self) -> None:
-        """Wait until all tasks of the last exchange have stopped reading and waiting."""
+        """Wait until no task of the last exchange reads or waits."""
         self.tell()
         while self._reader is not None:
             self._reader.cancel()
             await self.more()
 
     async def _complete_head(self) -> RequestHead | None:
-        """Read the rest of a head that comes in several parts, within its time."""
+        """Read the rest of a head that comes in several parts, with a timeout."""
         self.host.pool.idle[self] = inf
         head: RequestHead | None = None
         with trio.move_on_after(self.host.options.header_timeout) as scope:
@@ -205,12 +206,12 @@ class HostConnection(ClientLink):
         return head
 
     def _take_head(self) -> RequestHead | None:
-        """Take a complete head out of `data`; None if it is not complete.
+        """Take a complete head from `data`; None if it is not complete.
 
         Raises:
-            BadRequest: It is no acceptable head, and cannot become one.
+            BadRequest: It is not an acceptable head, and cannot become one.
         """
-        # One empty line before a request is a relic of old clients (RFC 9112 section 2.2).
+        # Old clients send one empty line before a request (RFC 9112 section 2.2).
         data = self.data = self.data.removeprefix(_LINE_END)
         limit = self.host.options.max_header_size
         end = data.find(_HEAD_END, 0, limit + len(_HEAD_END))
@@ -231,7 +232,7 @@ class HostConnection(ClientLink):
             crash, going_on = split_cancellation(error)
             if crash is None:
                 raise
-            # As it was sent: decoded, it could hold lines that look like log records.
+            # As sent: decoded, it could contain lines that look like log records.
             path, method = scope["raw_path"].decode(), scope["method"]
             failures.crash(method, "the application failed at %s %s", method, path, error=crash)
             if going_on is not None:
@@ -242,7 +243,7 @@ class HostConnection(ClientLink):
         if self.gone or self.wire.broken:
             return
         self.host.pool.idle[self] = inf
-        # What is left unread when a socket is closed resets the connection, and the client may
-        # lose the answer. At the end of the host, a client that has sent it all is not waited for.
+        # Closing a socket with unread bytes resets the connection, and the client may lose the
+        # answer. When the host ends, it does not wait for clients that have sent everything.
         if self.closing and (self.owed or not self.host.stopping):
             await self.wire.linger()

@@ -1,22 +1,23 @@
-"""One request and its answer, as an ASGI application sees them.
+"""One request and its answer, as an ASGI application uses them.
 
 Theory of operation. The application is called in the task of the connection with the two sides of
 an `HttpExchange`: `receive`, and the exchange itself as `send`. Nothing else reads from the client
 while the application runs; bytes are read when the application asks for them:
 
-- A body that came with its head is there already. Else `receive` reads the next part from the
-  socket, so a body that the application does not take waits in the client.
-- After the body, `receive` waits for the end of the client. Meanwhile it keeps later requests, up
-  to `PACE` bytes. Any number of tasks may wait in it; `ClientLink.more` lets one of them read.
+- A body that came with its head is there already. Otherwise `receive` reads the next part from the
+  socket, so a body that the application does not read stays in the client.
+- After the body, `receive` waits for the disconnect of the client. Meanwhile it stores later
+  requests, up to `PACE` bytes. Any number of tasks may wait in it; `ClientLink.more` lets one of
+  them read.
 
-The answer passes through these states: *not started*; *started*, when the application has sent the
-start, and nothing has been written; *begun*, when the head and the first part have been written
-together; *complete*. Until it has begun, a failure can still be answered with an error. Later, all
-that is left is to end the connection before the answer is complete, so that the client knows.
+The answer has these states: *not started*; *started*, when the application has sent the start, and
+nothing is written; *begun*, when the head and the first part are written together; *complete*.
+Until it has begun, a failure can still be answered with an error. Later the connection is closed
+before the answer is complete, so that the client notices.
 
 An application may return before its answer is complete if it hands the answer over (`hand_over`).
-The connection then waits for the end of the answer, or of the client, in the place of a task of the
-application: an open stream keeps no frame of it.
+The connection then waits for the end of the answer or for the disconnect instead of a task of the
+application, so an open stream keeps no frame of the application.
 """
 
 from collections.abc import Callable
@@ -34,15 +35,15 @@ from ._options import PACE
 
 #: Answers up to this size are written together with their head, which copies them once.
 _COPIED: Final = PACE
-#: Before 2.4 of ASGI, `send` does nothing once the client has gone; since then it raises.
+#: Before ASGI 2.4 `send` does nothing once the client is gone; since then it raises.
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 #: The end of an answer need not wait for the rest of the body: `HttpExchange` drops the received
-#: part of it, and the connection ends if there is more.
+#: part, and closes the connection if there is more.
 _UNREAD_BODY: Final = {"seconds": 0.0}
-#: Stands for the start of an answer whose head is written.
+#: Replaces the start of an answer once its head is written.
 _STARTED: Final[dict[str, Any]] = {}
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-#: Headers of answers that the host writes or interprets.
+#: Response headers that the host writes or interprets.
 _INTERPRETED: Final = frozenset(
     {b"connection", b"content-length", b"date", b"server", b"transfer-encoding"}
 )
@@ -53,14 +54,14 @@ _NOT_MODIFIED: Final = 304
 
 
 class HttpExchange:
-    """One request and its answer; when called, it is the `send` of ASGI.
+    """One request and its answer. When called, it is the `send` of ASGI.
 
     Args:
         connection: The connection.
-        head: The head of the request; the body comes next in `ClientLink.data`.
+        head: The head of the request. The body follows in `ClientLink.data`.
 
     Attributes:
-        late: True once the body took too long: the rest of it is dropped.
+        late: True once the body took too long. The rest of it is dropped.
         answered: True once the whole answer was written.
     """
 
@@ -93,16 +94,16 @@ class HttpExchange:
         self._is_head = head.method == "HEAD"
         self._is_old = head.version == "1.0"
         self._body = RequestBody(head.length)
-        self._expected = head.expects_continue  # `100 Continue` was not sent yet
+        self._expected = head.expects_continue  # `100 Continue` is not sent yet
         self._partial = False  # a part of the body was delivered
-        self._delivered = False  # the whole body was
+        self._delivered = False  # the whole body was delivered
         self._behind = 0.0  # seconds that the body is late
         self._start: Any = None
         self._begun = False
         self._complete = False
         self._chunked = False
         self._muted = False  # the answer has no body (RFC 9112 section 6.3)
-        self._left: int | None = None  # bytes that the answer has promised, and not sent
+        self._left: int | None = None  # promised bytes of the answer that are not sent
         self._unsent = b""
         self._over = False  # the application has returned, or the host has answered
         self._on_gone: Callable[[], object] | None = None  # while the answer is handed over
@@ -142,10 +143,10 @@ class HttpExchange:
     # The request
 
     async def receive(self) -> dict[str, Any]:
-        """Receive as an ASGI application does; no checkpoint where something is there."""
+        """Receive as an ASGI application does; not a checkpoint if a message is there already."""
         connection = self._connection
         if self._partial and not (self._delivered or self._over):
-            # A client that sends quickly must not keep the loop to itself.
+            # A client that sends quickly must not block the loop.
             await trio.lowlevel.checkpoint()
         body = self._body
         while not (self._over or self.late):
@@ -168,14 +169,14 @@ class HttpExchange:
         return {"type": "http.disconnect"}
 
     async def _wait_for_body(self) -> None:
-        """Wait for more of the body, as long as the pace of its client allows.
+        """Wait for more of the body, as long as the minimum pace allows.
 
-        Each byte is worth some time, `PACE` bytes are worth `body_timeout`. The time beyond that
-        adds up, so a byte now and then gives a client next to no time.
+        Each byte earns a share of time: `PACE` bytes earn `body_timeout`. Time beyond that adds up,
+        so a client that sends single bytes gets almost no extra time.
         """
         connection = self._connection
         if self._expected:
-            # Only now: a client whose request is refused by its head is spared the body.
+            # Only now: a client whose request is refused by its head need not send the body.
             self._expected = False
             if not self._begun:
                 await connection.write(_CONTINUE)
@@ -191,14 +192,14 @@ class HttpExchange:
         self._behind = max(0.0, self._behind + trio.current_time() - start - worth)
         if scope.cancelled_caught:
             self.late = connection.closing = True
-            # Whatever the application does now, this client has lost its claim to a place.
+            # From now on this connection may be closed to make room.
             host.pool.idle[connection] = inf
             connection.tell()
 
     # The answer
 
     async def __call__(self, message: Any) -> None:
-        """Send as an ASGI application does; does nothing once the client has gone."""
+        """Send as an ASGI application does. Does nothing once the client is gone."""
         more = message.get("more_body", False)
         if not (self._over or self._connection.gone):
             if message["type"] == "http.response.body":
@@ -208,11 +209,11 @@ class HttpExchange:
             else:
                 self._start = message
         if more:
-            # An application that streams to a quick client must not keep the loop to itself.
+            # An application that streams to a fast client must not block the loop.
             await trio.lowlevel.checkpoint()
 
     def write_nowait(self, data: bytes) -> int | None:
-        """Write a part of a streamed answer at once; see `WriteNowait`."""
+        """Write a part of a streamed answer without waiting; see `WriteNowait`."""
         wire = self._connection.wire
         is_open = self._begun and not (self._complete or self._over or self._muted)
         if not is_open or self._unsent or self._left is not None or not wire.is_free:
@@ -222,7 +223,7 @@ class HttpExchange:
         return len(self._unsent)
 
     def hand_over(self, on_gone: Callable[[], object]) -> Callable[[], None]:
-        """Let the answer go on when the application has returned; see `HandOver`."""
+        """Continue the answer after the application has returned; see `HandOver`."""
         self._on_gone = on_gone
         return self._let_go
 
@@ -232,7 +233,7 @@ class HttpExchange:
 
     @property
     def is_handed_over(self) -> bool:
-        """True while the application may still send, though it has returned."""
+        """True while the application may still send although it has returned."""
         return self._on_gone is not None
 
     def note_gone(self) -> None:
@@ -263,7 +264,7 @@ class HttpExchange:
         self.answered = self._complete
 
     def _compose_head(self, body: bytes, more: bool) -> bytes:
-        """Write the head of the answer, once its first part of the body is known."""
+        """Make the head of the answer, once the first part of its body is known."""
         connection = self._connection
         status: int = self._start["status"]
         own: dict[bytes, bytes] = {}
@@ -284,22 +285,22 @@ class HttpExchange:
         lines.append(b"date: %b\r\n" % own[b"date"] if b"date" in own else date_line())
         lines.append(b"server: %b\r\n" % own[b"server"] if b"server" in own else SERVER)
         head = b"".join(lines)
-        # A line end in a header would let its author write headers, or a second answer.
+        # A line end in a header could add headers, or a second answer.
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
             raise ValueError("a header of the answer has a line end or a null in it")
-        self._start = _STARTED  # a stream may last for hours, and needs its headers no more
+        self._start = _STARTED  # a stream may last for hours, and does not need its headers
         return head + b"\r\n"
 
     def _frame(self, status: int, length: bytes | None, body: bytes, more: bool) -> list[bytes]:
-        """Decide how the client finds the end of the body (RFC 9112 section 6.3)."""
+        """Choose how the client finds the end of the body (RFC 9112 section 6.3)."""
         self._muted = status in (_NO_CONTENT, _NOT_MODIFIED) or self._is_head
         if length is None and not more and (body or not self._muted):
             length = b"%d" % len(body)
         if length is not None:
             self._left = None if self._muted else int(length)
-            # 204 has no length (RFC 9110 section 8.6); the answer to HEAD has that of GET.
+            # 204 has no length (RFC 9110 section 8.6); the answer to HEAD has the length of GET.
             return [] if status == _NO_CONTENT else [b"content-length: %b\r\n" % length]
-        # A client of HTTP/1.0 finds the end of the body at that of the connection.
+        # A client of HTTP/1.0 reads the body until the connection closes.
         self._chunked = not (self._muted or self._is_old)
         return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
 
@@ -313,25 +314,25 @@ class HttpExchange:
                     break
                 connection.data = rest
         except BadRequest:
-            pass  # the next request cannot be found: the connection ends
+            pass  # the next request cannot be found: the connection closes
         if not body.complete:
             connection.closing = connection.owed = True
 
     async def finish(self) -> None:
-        """End an answer that is not complete when the application has returned or failed."""
+        """End an answer that is incomplete after the application has returned or failed."""
         connection = self._connection
         if not (self._over or connection.gone):
             if not self._begun:
                 await self._refuse(_REQUEST_TIMEOUT if self.late else _INTERNAL_ERROR)
             else:
-                # The client must see that something is missing. Only an answer whose end is that
-                # of the connection needs a reset for it.
+                # The client must notice that something is missing. Only an answer that ends with
+                # its connection needs a reset for that.
                 connection.closing = True
                 if not self._chunked and self._left is None:
                     connection.wire.abort()
 
     def close(self) -> None:
-        """Stop the application from sending and receiving."""
+        """Ignore further sending and receiving of the application."""
         self._over = True
         if not self._body.complete:
             self._skip_body()

@@ -1,9 +1,9 @@
-"""The client behind a trusted proxy, as `Forwarded` and `X-Forwarded-*` name it.
+"""The client behind a trusted proxy, from `Forwarded` and `X-Forwarded-*`.
 
-Each proxy appends the address of its own client. So the last entry is that of the proxy that is
-connected here, and is true if this proxy can be trusted. The one before is true if the address in
-the last entry is a trusted proxy, too, and so on: the client is the last address that is not a
-trusted proxy. Everything before it may have been written by the client.
+Each proxy appends the address of its own client. So the last entry was written by the connected
+proxy, and is true if this proxy is trusted. The entry before it is true if the address in the last
+entry is a trusted proxy, too, and so on: the client is the last address that is not a trusted
+proxy. Everything before it may have been written by the client.
 """
 
 import ipaddress
@@ -14,20 +14,20 @@ from typing import Any, Final
 from ._options import ANY, Application
 
 Address = tuple[str, int]
-#: The text of an address, and the scheme of the request that came from it, if that is known.
+#: The text of an address, and the scheme of its request, if known.
 _Entry = tuple[str, str | None]
 
-#: Entries that are looked at, from the end: more proxies in a row are a mistake.
+#: Maximum number of entries that are read, from the end. More proxies in a row are a mistake.
 MOST_PROXIES: Final = 20
 _SCHEMES: Final = ("http", "https")
 _NAMES: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-proto"})
-#: A name, or a value without quotes: `1*tchar` of RFC 9110 section 5.6.2.
+#: A name, or an unquoted value: `1*tchar` of RFC 9110 section 5.6.2.
 _TCHARS: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-#: `name=value` and what separates it from the next one (RFC 7239 section 4).
+#: `name=value` and the separator after it (RFC 7239 section 4).
 _PAIR: Final = re.compile(
     rf'[ \t]*({_TCHARS})=(?:({_TCHARS})|"((?:[^"\\]|\\.)*)")[ \t]*(?:([;,])|\Z)', re.ASCII
 )
-#: An address with a port or without; IPv6 may lack its brackets in `X-Forwarded-For` only.
+#: An address with or without a port. IPv6 may lack its brackets in `X-Forwarded-For` only.
 _NODE: Final = re.compile(
     r"\[([0-9a-f:.]+)\](?::([0-9]{1,5}))?|([0-9.]+)(?::([0-9]{1,5}))?|([0-9a-f:.]+)",
     re.IGNORECASE | re.ASCII,
@@ -35,7 +35,7 @@ _NODE: Final = re.compile(
 
 
 class TrustedProxies:
-    """The proxies that a host believes.
+    """The proxies that a host trusts.
 
     Args:
         allowed: See `HostOptions.forwarded_allow_ips`.
@@ -46,11 +46,11 @@ class TrustedProxies:
         self._networks = [ipaddress.ip_network(each) for each in allowed if each != ANY]
 
     def trust(self, peer: Address | None) -> bool:
-        """Tell whether a peer is believed; None is one on a Unix socket."""
+        """Tell whether a peer is trusted; None is a peer on a Unix socket."""
         return self._every or (peer is not None and self._lists(peer[0]))
 
     def wrap(self, app: Application) -> Application:
-        """Make an application that sees the clients of trusted proxies in its scopes."""
+        """Wrap an application: its scopes have the clients of trusted proxies."""
         if not self._every and not self._networks:
             return app
 
@@ -69,12 +69,12 @@ class TrustedProxies:
     def read(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[Address | None, str | None]:
         """Read the headers of a trusted peer.
 
-        A proxy passes on headers of the client that it does not know. So where both kinds are
-        there, and differ, neither is believed.
+        A proxy passes on headers of the client that it does not know. So if both kinds exist and
+        differ, neither is used.
 
         Returns:
             The address of the client, with port 0 if the port is unknown, and the scheme of its
-            request; None for an unknown, malformed or contradictory one.
+            request; None for each that is unknown, malformed or contradictory.
         """
         values: dict[bytes, list[str]] = {}
         for name, value in headers:
@@ -100,7 +100,7 @@ class TrustedProxies:
         try:
             found = ipaddress.ip_address(address)
         except ValueError:
-            return False  # the name of a Unix socket, in the scopes of other hosts
+            return False  # the path of a Unix socket, in the scopes of other hosts
         return any(found in network for network in self._networks)
 
     def _find_client(self, entries: list[_Entry]) -> tuple[Address | None, str | None]:
@@ -114,7 +114,7 @@ class TrustedProxies:
 
 
 def _read_forwarded(value: str) -> list[_Entry]:
-    """Read the elements of `Forwarded`; none if it is malformed."""
+    """Parse the elements of `Forwarded`; an empty list if it is malformed."""
     elements: list[dict[str, str]] = [{}]
     at = 0
     while at < len(value):
@@ -130,7 +130,7 @@ def _read_forwarded(value: str) -> list[_Entry]:
 
 
 def _read_node(text: str) -> Address | None:
-    """Read an address with or without a port; None if the text is not an address."""
+    """Parse an address with or without a port; None if the text is not an address."""
     node = _NODE.fullmatch(text)
     if node is None:
         return None

@@ -1,4 +1,4 @@
-"""Serving an ASGI application over HTTP/1.1, in trio, bounded: listeners, and the end in order."""
+"""Serves an ASGI application over HTTP/1.1 on trio: listeners, limits, and the graceful end."""
 
 import contextlib
 import errno
@@ -25,17 +25,17 @@ from ._pool import ConnectionPool
 from ._tls import make_context
 from ._wire import ClientSocket, TlsClientSocket, TlsContext
 
-#: Seconds until a process that has no room for a connection tries again.
+#: Seconds before a process without room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
-#: Errors that mean no room: no descriptor, here or in the system, or no memory.
+#: Errors that mean no room: no file descriptor, in the process or the system, or no memory.
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-#: Descriptors for anything but connections: files of the application, listeners, kept places.
+#: Descriptors for other uses than connections: files of the application, listeners, health checks.
 FILES: Final = 128
-#: Places for health checks: beside those of `max_connections`, and on a health port.
+#: Connections for health checks, in addition to `max_connections` and on a health port.
 KEPT_PLACES: Final = 8
 #: Connections accepted in one turn of the loop: a few milliseconds of work.
 ACCEPTED_AT_ONCE: Final = 64
-#: Seconds for a head on such a place. A probe needs far less, and other requests are refused there.
+#: Seconds for a head on such a connection. Probes need far less; other requests are refused.
 PROBE_TIMEOUT: Final = 2.0
 
 
@@ -54,20 +54,20 @@ def _load_library() -> ModuleType:
 
 
 class Host:
-    """A host that serves; `serve_asgi` and `serve_http` make it.
+    """A host that serves; made by `serve_asgi` and `serve_http`.
 
     Args:
         app: The application.
         options: The options of the host.
-        tls: The certificate and the rules of TLS; None: it speaks plain HTTP.
-        listeners: Where it listens; closed at its end.
+        tls: The certificate and the settings of TLS; None for plain HTTP.
+        listeners: The listening sockets; closed at the end.
         probes: Paths of the health checks.
-        health: Where it listens for these alone; closed at its end.
+        health: The listening sockets for health checks only; closed at the end.
 
     Attributes:
-        urls: Where it listens: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
+        urls: The addresses: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
         port: The port; None for a Unix socket.
-        health_urls: Where it listens for health checks alone.
+        health_urls: The addresses for health checks only.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ class Host:
         return len(self._pool)
 
     def stop(self) -> None:
-        """End in order; `serve_asgi` returns when that is done.
+        """Stop gracefully; `serve_asgi` then returns.
 
-        `leaving` is called, and for `config.lead` seconds everything goes on. Then no connection is
-        accepted any more, idle ones are closed, `stopping` has `grace` seconds, and answers under
-        way have `config.drain_timeout`. After that every connection is closed, whatever its client
-        does, and the lifespan has `config.lifespan_timeout` for its end. Code that shields itself
-        from cancellation, or blocks, is waited for: nothing here ends it.
+        `leaving` is called, and for `config.lead` seconds everything continues. Then no more
+        connections are accepted, idle ones are closed, `stopping` has `grace` seconds, and running
+        answers have `config.drain_timeout`. After that every connection is closed, and the lifespan
+        has `config.lifespan_timeout` to end. Code that is shielded from cancellation, or blocks, is
+        waited for.
         """
         self._stopping.set()
 
@@ -119,19 +119,19 @@ class Host:
         stopping: Callable[[], Awaitable[None]],
         grace: float,
     ) -> None:
-        """Serve until `stop`, and end; called once, by `serve_asgi`.
+        """Serve until `stop`, then end. Called once, by `serve_asgi`.
 
         Args:
-            started: Called when connections are accepted.
-            leaving: Called when `stop` is, before anything else ends.
+            started: Called once connections are accepted.
+            leaving: Called after `stop`, before anything else ends.
             stopping: Lets the application end its streams and its running requests.
-            grace: Seconds that it gets.
+            grace: Seconds for `stopping`.
 
         Raises:
             OSError: A listener fails.
             BaseException: Raised by `stopping`.
         """
-        # One request on each connection, so no deadline needs the sweeper of a pool.
+        # One request per connection, so no deadline needs the sweeper of a pool.
         few = attrs.evolve(self._options, max_requests=1, header_timeout=PROBE_TIMEOUT)
         async with trio.open_nursery() as background:
             background.start_soon(self._pool.sweep)
@@ -140,7 +140,7 @@ class Host:
             probed = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
             health = HostShare(probes_only, plain, probed, background)
             for each in self._health:
-                # To the end: a probe must learn that the application is no longer ready.
+                # Until the end: a probe must learn that the application is not ready.
                 background.start_soon(self._accept, each, health)
             async with trio.open_nursery() as connections:
                 shared = HostShare(self._app, self._options, self._pool, connections)
@@ -167,11 +167,11 @@ class Host:
             background.cancel_scope.cancel()
 
     async def _accept(self, listener: ListeningSocket, *places: HostShare) -> None:
-        """Accept connections, each in the first of some places that has room for it."""
+        """Accept connections, each in the first of the places that has room for it."""
         while True:
             await listener.wait()
             try:
-                # With one in each turn of a busy loop, many would wait in the queue of the system.
+                # If each turn of a busy loop accepted one, many would wait in the system's queue.
                 for _ in range(ACCEPTED_AT_ONCE):
                     accepted = listener.accept()
                     if accepted is None:
@@ -181,7 +181,7 @@ class Host:
                 if error.errno not in _NO_ROOM:
                     raise
                 self._log.warning("room", "no room for another connection: %s", error.strerror)
-                # A connection that is closed gives back its descriptor at once.
+                # A closed connection frees its descriptor at once.
                 if not self._pool.drop_one():
                     await trio.sleep(NO_ROOM_PAUSE)
 
@@ -190,7 +190,7 @@ class Host:
     ) -> None:
         """Find a place for a connection, or close it."""
         client = endpoint(peer)
-        address: Hashable = object()  # each client of a proxy counts for itself
+        address: Hashable = object()  # each client of a proxy counts separately
         if not self._proxies.trust(client):
             address = network_of(client[0]) if client else "unix"
         try:
@@ -219,11 +219,11 @@ class Host:
 
 
 async def run_connection(run: Callable[[], Awaitable[None]], log: ThrottledLog) -> None:
-    """Run a connection. If it fails, one line in the log says so, and the others go on.
+    """Run a connection. If it fails, one line is logged, and other connections are not affected.
 
     Args:
         run: Serves the connection until its end.
-        log: The log of the host; no client may fill it.
+        log: The log of the host, with a limited rate.
     """
     try:
         await run()
@@ -239,12 +239,12 @@ async def run_connection(run: Callable[[], Awaitable[None]], log: ThrottledLog) 
 
 
 async def _find_place(address: Hashable, places: tuple[HostShare, ...]) -> HostShare | None:
-    """Return the first place with room for a connection of an address; None if all are full."""
+    """Return the first place with room for a connection from an address; None if all are full."""
     for each in places:
         while not each.pool.make_room(address):
             if not each.pool.unbegun:
                 break
-            # The connections of this turn take the room, and may need it no more in the next one.
+            # The connections of this turn use the room, and may free it in the next turn.
             await trio.lowlevel.checkpoint()
         else:
             return each
@@ -252,14 +252,14 @@ async def _find_place(address: Hashable, places: tuple[HostShare, ...]) -> HostS
 
 
 def _allowed_connections(wanted: int) -> int:
-    """Raise the limit of open files for the connections; return how many it then allows."""
+    """Raise the limit of open files for the connections; return how many are allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + FILES
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return wanted
     if hard == resource.RLIM_INFINITY or hard > soft:
         more = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with contextlib.suppress(OSError, ValueError):  # some systems have a limit below this one
+        with contextlib.suppress(OSError, ValueError):  # some systems have a lower limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
             soft = more
     allowed = min(wanted, max(soft - FILES, soft // 2))
@@ -270,7 +270,7 @@ def _allowed_connections(wanted: int) -> int:
 
 
 def _only(app: Application, paths: Collection[str], status: int) -> Application:
-    """Make an application that refuses all requests except those for some paths."""
+    """Wrap an application: all requests except those for some paths are refused."""
 
     async def only(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in paths:
@@ -284,11 +284,11 @@ def _only(app: Application, paths: Collection[str], status: int) -> Application:
 
 
 def say_nothing() -> None:
-    """Do nothing: the application has no health check to change before it is stopped."""
+    """Do nothing: the default for `leaving`."""
 
 
 async def do_nothing() -> None:
-    """Do nothing: the application has no streams to end before it is stopped."""
+    """Do nothing: the default for `stopping`."""
 
 
 async def serve_asgi(
@@ -306,33 +306,33 @@ async def serve_asgi(
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.
 
-    `Host.stop` ends it in order; cancelling `serve_asgi` ends nothing but the lifespan in order.
+    `Host.stop` ends it gracefully. If `serve_asgi` is cancelled, only the lifespan ends gracefully.
     Signals are left to the caller.
 
     Args:
         app: The application; called for requests only, with scopes of type `http`. If it fails
             before its answer has begun, the failure is logged and the answer is a 500. Its `send`
-            does nothing when the client has gone; a client that has closed its side of the
-            connection counts as gone. The head of an answer goes out with the first
-            `http.response.body`, also with an empty one.
-        host: The address to listen at, IPv4 or IPv6, or a name: all its addresses.
+            does nothing once the client is gone; a client that closes its side of the connection is
+            considered gone. The head of an answer is sent with the first `http.response.body`, even
+            an empty one.
+        host: The address to listen on, IPv4 or IPv6, or a name for all its addresses.
         port: The port; 0 for a free one.
         config: Limits, TLS, Unix socket.
-        lifespan: Entered before anything listens, left when nothing is served any more.
-        leaving: Lets the application say that it is not ready any more.
+        lifespan: Entered before anything listens, exited after serving has ended.
+        leaving: Called so that the application can report that it is not ready.
         stopping: Lets the application end its streams and its running requests.
-        grace: Seconds that `stopping` gets.
-        probes: Paths of its health checks. They are answered also while `config.max_connections`
-            are busy, and on `config.health_port`, which serves nothing else (404).
-        task_status: Started with the `Host` when connections are accepted.
+        grace: Seconds for `stopping`.
+        probes: Paths of its health checks. They are answered even while `config.max_connections`
+            are in use, and on `config.health_port`, which serves nothing else (404).
+        task_status: Started with the `Host` once connections are accepted.
 
     Raises:
         ImportError: httptools is not installed.
-        ListenError: It cannot listen, or cannot read a file of TLS; an `OSError`, in one line.
+        ListenError: It cannot listen, or cannot read a TLS file; an `OSError` with a one-line text.
         BaseException: Raised by the lifespan or `stopping`.
     """
     options = config or HostOptions()
-    _load_library()  # what is missing is said before anything is opened
+    _load_library()  # a missing library is reported before anything is opened
     tls = make_context(options)
     within = trio.CancelScope()
     with single_failure(), within:

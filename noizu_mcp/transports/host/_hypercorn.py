@@ -1,8 +1,8 @@
-"""The other host: hypercorn with its trio worker, one `TCPServer` for each connection.
+"""The alternative host: hypercorn with its trio worker, one `TCPServer` per connection.
 
-It supports HTTP/2 and is widely deployed. Limits that it does not have (the number
-of connections, the pace of bodies and readers) do not hold with it. Its own `serve` is not used: in
-it, the failure of one connection ends the program.
+It supports HTTP/2 and is widely deployed. Limits that it does not have (the number of connections,
+the pace of bodies and readers) do not apply. Its own `serve` is not used: there, the failure of one
+connection ends the program.
 """
 
 import errno
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @attrs.frozen(eq=False)
 class HypercornHost:
-    """A hypercorn that serves.
+    """A running hypercorn.
 
     Attributes:
-        urls: Where it listens, as `Host.urls`.
+        urls: The addresses, as in `Host.urls`.
         port: The port; None for a Unix socket.
     """
 
@@ -45,7 +45,7 @@ class HypercornHost:
     _stopping: trio.Event = attrs.field(factory=trio.Event)
 
     def stop(self) -> None:
-        """End in order."""
+        """Stop gracefully."""
         self._stopping.set()
 
     async def wait_stopped(self) -> None:
@@ -65,12 +65,13 @@ async def serve_hypercorn(
     grace: float = GRACE,
     task_status: trio.TaskStatus[HypercornHost] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve an ASGI application on hypercorn; arguments and errors are those of `serve_asgi`.
+    """Serve an ASGI application on hypercorn, with the arguments and errors of `serve_asgi`.
 
-    There is no `probes`: hypercorn keeps no places for them. Of `config` it has the options `uds`,
-    those of TLS, `forwarded_allow_ips`, `max_requests`, `max_streams`, `max_header_size`,
-    `keep_alive_timeout`, `handshake_timeout`, `lead`, `drain_timeout`, `lifespan_timeout` and
-    `backlog`, and in the scope `body_timeout`. With `health_port` it raises `ListenError`.
+    There is no `probes`: hypercorn reserves no connections for them. It supports these options of
+    `config`: `uds`, the TLS options, `forwarded_allow_ips`, `max_requests`, `max_streams`,
+    `max_header_size`, `keep_alive_timeout`, `handshake_timeout`, `lead`, `drain_timeout`,
+    `lifespan_timeout` and `backlog`, and in the scope `body_timeout`. With `health_port` it raises
+    `ListenError`.
     """
     try:
         import hypercorn.trio  # noqa: F401
@@ -103,7 +104,7 @@ async def serve_hypercorn(
                         accepting.cancel_scope.cancel()
                     for each in listeners:
                         each.close()
-                    # Before hypercorn ends: it would cut off streams that never end.
+                    # Before hypercorn ends: it would cut off endless streams.
                     with trio.move_on_after(grace):
                         await stopping()
                     await workers.end()
@@ -118,15 +119,15 @@ async def serve_hypercorn(
 
 
 class _Connections:
-    """The connections of a hypercorn. None of them ends another one, however it fails.
+    """The connections of hypercorn. A connection that fails does not end others.
 
-    Clients have many ways to make one fail, such as a path of HTTP/2 that is not ASCII, or a part
-    of a body that comes after the answer.
+    Clients can make a connection fail in many ways, such as an HTTP/2 path that is not ASCII, or a
+    part of a body that comes after the answer.
 
     Args:
         app: The application.
         options: The options of the host.
-        tls: The certificate and the rules of TLS; None: they speak without it.
+        tls: The certificate and the settings of TLS; None for plain HTTP.
     """
 
     def __init__(self, app: Application, options: HostOptions, tls: ssl.SSLContext | None) -> None:
@@ -157,7 +158,7 @@ class _Connections:
         await trio.serve_listeners(self._serve, opened, handler_nursery=nursery)
 
     async def end(self) -> None:
-        """Close connections from now on when they have no request."""
+        """Close connections that have no request, from now on."""
         await self._context.terminated.set()
 
     async def _serve(self, stream: Any) -> None:
@@ -174,25 +175,25 @@ class _Connections:
         try:
             await self._app(scope, receive, send)
         except self._protocol_error as error:
-            # Such as the answer to a WebSocket that speaks too early. hypercorn would log a
+            # For example the answer to a WebSocket that sends too early. hypercorn would log a
             # traceback each time, and clients could fill the log.
             self._log.warning(type(error).__name__, "a connection failed: %r", error)
 
 
 @cache
 def _server() -> "type[TCPServer]":
-    """Make the class of hypercorn's connections, in which nothing waits for a client that left."""
+    """Make a subclass of hypercorn's connection that does not wait for a client that left."""
     from hypercorn.events import Event, Updated
     from hypercorn.protocol.h2 import H2Protocol
     from hypercorn.trio.tcp_server import TCPServer
 
     class HypercornConnection(TCPServer):
-        """A connection that ends as soon as its client has left."""
+        """A connection that ends as soon as its client has disconnected."""
 
         _has_left = False
 
         async def protocol_send(self, event: Event) -> None:
-            # The end of an answer would begin a wait for the next request.
+            # The end of an answer would start to wait for the next request.
             if not (self._has_left and isinstance(event, Updated)):
                 await super().protocol_send(event)
 
@@ -201,7 +202,7 @@ def _server() -> "type[TCPServer]":
             self._has_left = True
             await self.idle_task.stop()
             if isinstance(self.protocol.protocol, H2Protocol):
-                # Nothing more is written: an answer would wait for that for ever.
+                # Nothing more is written, so an answer would wait forever.
                 for buffer in [*self.protocol.protocol.stream_buffers.values()]:
                     await buffer.close()
 
@@ -209,7 +210,7 @@ def _server() -> "type[TCPServer]":
 
 
 async def _close_at_end(stream: Any) -> None:
-    """Close a connection when this is cancelled: hypercorn shields what it writes."""
+    """Close a connection when this is cancelled: hypercorn shields its writes."""
     plain = stream if isinstance(stream, trio.SocketStream) else stream.transport_stream
     try:
         await trio.sleep_forever()
@@ -223,7 +224,7 @@ def _settings(options: HostOptions) -> "Config":
     settings = Config()
     settings.accesslog = None
     settings.errorlog = logger
-    # h2's codec writes every header at DEBUG, with the tokens in them.
+    # The codec of h2 logs every header at DEBUG, including tokens.
     codec = logging.getLogger("hpack")
     codec.setLevel(max(codec.level, logging.INFO))
     settings.h11_max_incomplete_size = options.max_header_size

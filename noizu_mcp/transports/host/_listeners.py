@@ -1,4 +1,4 @@
-"""Sockets that listen: by address, by name with both families, by path."""
+"""Listening sockets: by address, by name for both families, by path."""
 
 import contextlib
 import errno
@@ -14,12 +14,12 @@ import trio
 
 from ._options import HostOptions, ListenError
 
-#: Attempts to find a free port for all addresses. With port 0 the system picks one for the first
-#: address, and another program may hold the same port at the next address.
+#: Attempts to find a port that is free on all addresses. With port 0 the system picks one for the
+#: first address, and another program may use this port on the next address.
 ATTEMPTS: Final = 5
-#: Errors for the addresses of a family that the machine does not have.
+#: Errors for addresses of a family that the machine does not have.
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-#: Errors of a listening socket whose next connection is broken, or gone already.
+#: Errors of a listening socket whose next connection is broken or closed already.
 _GONE: Final = (errno.EAGAIN, errno.EINTR, errno.ECONNABORTED, errno.EPROTO)
 
 _Address = tuple[int, Any]
@@ -27,7 +27,7 @@ _Address = tuple[int, Any]
 
 @attrs.frozen(eq=False)
 class ListeningSocket:
-    """A non-blocking socket that listens.
+    """A non-blocking listening socket.
 
     Attributes:
         url: The address: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
@@ -45,7 +45,7 @@ class ListeningSocket:
         return self._socket.fileno()
 
     async def wait(self) -> None:
-        """Wait until somebody connects."""
+        """Wait until a client connects."""
         await trio.lowlevel.wait_readable(self._socket)
 
     def accept(self) -> tuple[socket.socket, Any] | None:
@@ -60,31 +60,31 @@ class ListeningSocket:
         return accept_nowait(self._socket)
 
     def close(self) -> None:
-        """Stop listening; the path of a Unix socket is removed if it is still that of this one."""
+        """Stop listening. The path of a Unix socket is removed if it is still its own."""
         if self._socket.fileno() == -1:
             return
         trio.lowlevel.notify_closing(self._socket)
         self._socket.close()
         if self._path is not None:
             with contextlib.suppress(OSError):
-                # Another server may have replaced it: that one must stay reachable.
+                # Another server may have replaced it, and must stay reachable.
                 if _identify(self._path) == self._file:
                     self._path.unlink()
 
 
 async def open_listeners(host: str, port: int, options: HostOptions) -> list[ListeningSocket]:
-    """Listen where the options say, else at every address of a host.
+    """Listen where the options say, or else on every address of a host.
 
     Args:
         host: An IPv4 or IPv6 address, or a name.
-        port: The port; 0 for a free one, the same at every address.
+        port: The port; 0 for a free one, the same on every address.
         options: The options of the host.
 
     Returns:
         At least one listener; the caller closes them.
 
     Raises:
-        ListenError: It is not possible; the text is one line that says where and why.
+        ListenError: It failed; the text says where and why in one line.
     """
     if options.uds is not None:
         with _explained(f"unix:{options.uds}"):
@@ -115,13 +115,14 @@ def accept_nowait(listener: socket.socket) -> tuple[socket.socket, Any] | None:
     connection.setblocking(False)
     with contextlib.suppress(OSError):  # a Unix socket has no such options
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Else a slow reader would have to take half of a large buffer before it counts as alive.
+        # Otherwise a slow reader would have to read half of a large buffer before it counts as
+        # alive.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 16 * 1024)
     return connection, address
 
 
 def endpoint(address: Any) -> tuple[str, int] | None:
-    """Give an address in the words of ASGI; None for a path."""
+    """Convert an address to the form of ASGI; None for a path."""
     return (address[0], address[1]) if isinstance(address, tuple) else None
 
 
@@ -148,12 +149,12 @@ async def _resolve(host: str, port: int) -> list[_Address]:
 
 
 def _bind_all(addresses: list[_Address], options: HostOptions) -> list[ListeningSocket]:
-    """Listen at every address whose family this machine has, all at one port."""
+    """Listen on every address whose family this machine has, all with one port."""
     with contextlib.ExitStack() as stack:
         listeners: list[ListeningSocket] = []
         absent: OSError | None = None
         for family, (name, wanted, *rest) in addresses:
-            # For port 0 all get the one that the system has picked for the first of them.
+            # With port 0 all use the port that the system picked for the first address.
             port = listeners[0].port if wanted == 0 and listeners else wanted
             address = (name, port, *rest)
             try:
@@ -176,7 +177,7 @@ def _bind_all(addresses: list[_Address], options: HostOptions) -> list[Listening
 def _bind(family: int, address: Any, backlog: int) -> socket.socket:
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
-        # A server that starts again finds its port free, though old connections still fade away.
+        # A server that restarts can use its port while old connections still close.
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -191,7 +192,7 @@ def _bind_path(path: str, options: HostOptions) -> ListeningSocket:
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _remove_dead_socket(path)
-        # From the first moment other users may not connect.
+        # Other users cannot connect from the start.
         mask = os.umask(0o777 & ~options.uds_mode)
         try:
             made.bind(path)
@@ -205,13 +206,13 @@ def _bind_path(path: str, options: HostOptions) -> ListeningSocket:
 
 
 def _identify(path: Path) -> tuple[int, ...]:
-    """Tell a file from another one that took its path; numbers of inodes are used again."""
+    """Identify a file, even if another one took its path; inode numbers are reused."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def _remove_dead_socket(path: str) -> None:
-    """Remove the socket of a server that was killed; any other file stays."""
+    """Remove the socket of a server that was killed. Other files are not removed."""
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):
             return
@@ -224,4 +225,4 @@ def _remove_dead_socket(path: str) -> None:
         except ConnectionRefusedError:
             Path(path).unlink()
         except BlockingIOError:
-            pass  # its backlog is full: somebody is there
+            pass  # its backlog is full: a server is listening

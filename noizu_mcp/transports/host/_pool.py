@@ -1,4 +1,4 @@
-"""The connections of a host: bounded in number, shared by address, known by their idleness."""
+"""The connections of a host: limited in number, shared between addresses, idle ones first."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
@@ -7,46 +7,46 @@ from typing import Final, Protocol
 
 import trio
 
-#: Seconds that a client may owe the rest of a body before it can lose its connection to another
-#: one: far more than lies between two packets of a client that is sending.
+#: Seconds that a client may owe the rest of a body before its connection may be closed to make
+#: room: far longer than the gap between two packets of a sending client.
 QUIET: Final = 1.0
-#: Seconds that an application may take before the host watches for the end of its client. An
+#: Seconds that an application may take before the host watches for its client's disconnect. An
 #: application that wants to know at once calls `receive`.
 WATCH_AFTER: Final = 1.0
 
 
 class PooledConnection(Protocol):
-    """A connection, as the pool sees it."""
+    """A connection, as the pool uses it."""
 
     def drop(self) -> None:
         """Close at once."""
         ...
 
     def watch(self) -> None:
-        """Begin to watch for the end of the client."""
+        """Start to watch for the client's disconnect."""
         ...
 
 
 class ConnectionPool:
-    """All connections, and the waiting ones by kind, each kind in the order of its beginning.
+    """All connections, and waiting ones by kind, each kind in order of time.
 
     A connection is idle between two requests, and until the first one is complete. While it waits
     for the answer to a complete request it keeps its place, however long that takes, unless its
-    address has more places than others.
+    address has more connections than others.
 
-    One task, `sweep`, looks after the deadlines of all connections that go with each request. A
-    timer of its own for each request would cost as much as parsing it.
+    One task, `sweep`, enforces the deadlines that every request has. A timer for each request would
+    cost as much as parsing it.
 
     Args:
-        limit: How many there may be.
+        limit: The maximum number of connections.
         idle_timeout: Seconds that a connection may be idle between two requests.
 
     Attributes:
-        idle: The idle connections, and since when, on trio's clock; infinity for those that have
-            another deadline, since no request of theirs was answered yet or one has begun.
-        owing: Connections whose clients owe a part of a body, and since when.
-        working: Connections whose application waits for something, and since when.
-        unbegun: The number of those that were accepted and whose tasks have not begun.
+        idle: The idle connections, with the time on trio's clock since when; infinity for
+            connections with another deadline, because no request was answered yet or one has begun.
+        owing: Connections whose clients owe a part of a body, with the time since when.
+        working: Connections whose applications wait, with the time since when.
+        unbegun: The number of accepted connections whose tasks have not begun.
     """
 
     def __init__(self, limit: int, idle_timeout: float) -> None:
@@ -58,48 +58,49 @@ class ConnectionPool:
         self._counts: Final[Counter[Hashable]] = Counter()  # by address
         self._limit: Final = limit
         self._idle_timeout: Final = idle_timeout
-        self._due = inf  # when the sweeper wakes
+        self._due = inf  # when the sweeper wakes up
         self._sleeping = trio.CancelScope()
 
     def __len__(self) -> int:
         return len(self._all)
 
     def add(self, connection: PooledConnection, address: Hashable) -> None:
-        """Take in a new connection of an address.
+        """Add a new connection of an address.
 
         It keeps its place until its task has looked for a request (`begin`): many connections are
-        accepted in one turn of the loop, and the last of them must not close the first.
+        accepted in one turn of the loop, and the last one must not close the first.
         """
         self._all[connection] = address
         self._counts[address] += 1
         self.unbegun += 1
 
     def begin(self, connection: PooledConnection) -> None:
-        """Note that the task of a new connection has begun; it is idle until it has a request."""
+        """Record that the task of a new connection has begun. It is idle until it has a request."""
         self.unbegun -= 1
         self.idle[connection] = inf
 
     def remove(self, connection: PooledConnection) -> None:
-        """Forget a connection, if it is still known: it makes room for another one."""
+        """Remove a connection, if it is still known, which makes room for another one."""
         self._give_up_place(connection)
         self.working.pop(connection, None)
 
     def note_working(self, connection: PooledConnection) -> None:
-        """Note that the application of a connection begins to wait."""
+        """Record that the application of a connection waits."""
         now = self.working[connection] = trio.current_time()
         if now + WATCH_AFTER < self._due:
-            # Mostly the sweeper wakes within a second anyway: moving its deadline costs more.
+            # Usually the sweeper wakes up within a second anyway, and moving its deadline costs
+            # more.
             self._due = self._sleeping.deadline = now + WATCH_AFTER
 
     def make_room(self, address: Hashable) -> bool:
-        """Tell whether there is room for one more of an address; if necessary, one is closed.
+        """Tell whether there is room for one more connection of an address; may close another one.
 
-        No address with fewer connections than this one loses any. The address with the most loses
-        one first, if it has at least two more: an idle one, or else any. So a client that keeps its
-        places busy, with calls or streams that hang, locks no other client out, and two addresses
-        never take the same place from each other in turns. Where no address has two more, an idle
-        connection is closed. While `unbegun`, no busy one is closed: there may be room in the next
-        turn.
+        No address with fewer connections than this one loses a connection. The address with the
+        most loses one first, if it has at least two more: an idle one, or else any. So a client
+        that keeps its connections busy, with calls or streams that hang, locks no other client out,
+        and two addresses never take the same place from each other in turns. If no address has two
+        more, an idle connection is closed. While `unbegun`, no busy connection is closed: there may
+        be room in the next turn.
         """
         if len(self._all) < self._limit:
             return True
@@ -115,14 +116,14 @@ class ConnectionPool:
         return True
 
     def drop_one(self, least: int = 1) -> bool:
-        """Close the least useful connection, if there is one without a request under way.
+        """Close the least useful connection without a running request, if there is one.
 
-        It belongs to the address with the most connections. It is the one that was idle for
-        longest, else the one whose client has owed a part of a body for longest: thousands of
-        either cost a client next to nothing.
+        It belongs to the address with the most connections. It is the one that was idle for the
+        longest time, or else the one whose client has owed a part of a body for the longest time: a
+        client can easily open thousands of both.
 
         Args:
-            least: The number of connections that its address must have.
+            least: The minimum number of connections of its address.
         """
         quiet_since = trio.current_time() - QUIET
         quiet = [each for each, since in self.owing.items() if since <= quiet_since]
@@ -138,15 +139,15 @@ class ConnectionPool:
         return False
 
     def _count_beside(self, connection: PooledConnection) -> int:
-        """Count the connections of the address of a connection; 0 if it has lost its place."""
+        """Count the connections from the address of a connection; 0 if it was removed."""
         return self._counts[self._all.get(connection)]
 
     def _drop(self, connection: PooledConnection) -> None:
-        self._give_up_place(connection)  # at once, so that it makes room for one only
+        self._give_up_place(connection)  # at once, so that it makes room only once
         connection.drop()
 
     def _give_up_place(self, connection: PooledConnection) -> None:
-        # It may still be working: `sweep` lets its application know that the client has gone.
+        # It may still be working: `sweep` lets its application see the disconnect.
         address = self._all.pop(connection, None)
         if address is not None:
             self._counts[address] -= 1
@@ -156,7 +157,7 @@ class ConnectionPool:
         self.owing.pop(connection, None)
 
     async def sweep(self) -> None:
-        """Close connections that were idle for too long; watch those that work for long."""
+        """Close connections that were idle for too long; watch connections that work for long."""
         while True:
             now = trio.current_time()
             for each, since in list(self.idle.items()):
@@ -168,10 +169,10 @@ class ConnectionPool:
                     break
                 del self.working[each]
                 each.watch()
-            # Both are in the order of time, except idle ones with another deadline.
+            # Both are in order of time, except idle ones with another deadline.
             dues = [since + WATCH_AFTER for since in list(self.working.values())[:1]]
             dues += [since + self._idle_timeout for since in self.idle.values() if since < inf][:1]
-            # A connection that is idle from now on has at least that long.
+            # A connection that becomes idle now has at least that long.
             self._due = min([*dues, now + self._idle_timeout])
             with trio.CancelScope(deadline=self._due) as self._sleeping:
                 await trio.sleep_forever()

@@ -1,4 +1,4 @@
-"""The TLS side of a host, and the faults in its files: OpenSSL says `PEM lib` to nearly all."""
+"""TLS of a host, and errors in its files: OpenSSL reports most of them as `PEM lib`."""
 
 import ssl
 from collections.abc import Iterator
@@ -10,25 +10,25 @@ from ._wire import TlsContext
 
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _KEY: Final = b"PRIVATE KEY-----"
-#: Marks of a key that needs a password, in the old form and in that of PKCS#8.
+#: Marks of a key that needs a password, in the old format and in PKCS#8.
 _ENCRYPTED: Final = (b"Proc-Type: 4,ENCRYPTED", b"BEGIN ENCRYPTED PRIVATE KEY")
 _MISMATCH: Final = "KEY_VALUES_MISMATCH"
-#: TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else.
+#: TLS 1.2 with forward secrecy and authenticated encryption only, as TLS 1.3 always has.
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
 def make_context(options: HostOptions) -> TlsContext | None:
-    """Make the context of TLS; None without a certificate.
+    """Make the TLS context; None without a certificate.
 
     Raises:
-        ListenError: A file cannot be read, or has other content; the text names the file.
+        ListenError: A file cannot be read, or has other content. The text names the file.
     """
     if options.certfile is None:
         return None
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     # BCP 195 (RFC 9325) section 3.1.1.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # TLS 1.2 lets a client ask for another handshake for ever, and each costs the server more.
+    # TLS 1.2 lets a client renegotiate without limit, which costs the server more.
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     context.set_ciphers(options.ciphers or _CIPHERS)
     context.set_alpn_protocols(["http/1.1"])
@@ -44,10 +44,10 @@ def make_context(options: HostOptions) -> TlsContext | None:
 
 
 def _explain(options: HostOptions, error: OSError) -> ListenError:
-    """Name the file that an error of `load_cert_chain` is about, and its expected content.
+    """Explain an error of `load_cert_chain`: which file, and what it should contain.
 
     Args:
-        options: Those that led to it; there is a certificate.
+        options: The options that caused it; with a certificate.
         error: The error.
     """
     files = ", ".join(filter(None, (options.certfile, options.keyfile, options.ca_certs)))
@@ -79,6 +79,6 @@ def _fault_of(what: str, file: str, mark: bytes) -> str | None:
 
 
 def _read(file: str) -> bytes | None:
-    """Read a file; None if it is a pipe, which can be read only once."""
+    """Read a file; None for a pipe, which can be read only once."""
     path = Path(file)
     return path.read_bytes() if path.is_file() or not path.exists() else None

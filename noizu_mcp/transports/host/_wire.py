@@ -1,4 +1,4 @@
-"""The bytes to and from one client: in order and bounded in time, plain or with TLS."""
+"""Bytes to and from one client, in order and with timeouts, plain or with TLS."""
 
 import contextlib
 import socket
@@ -10,24 +10,24 @@ import trio
 
 from ._options import PACE, HostOptions
 
-#: Bytes taken from a socket at once.
+#: Maximum bytes read from a socket at once.
 MAX_RECEIVE: Final = 64 * 1024
-# SO_LINGER: on, for 0 seconds. Closing drops unsent bytes then.
+# SO_LINGER: on, for 0 seconds. Closing then drops unsent bytes.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 class ClientSocket:
-    """A connection without TLS, and the base of one with it.
+    """A connection without TLS, and the base class of one with TLS.
 
-    A write that is given up half-way leaves half of an answer, so it breaks the connection, whether
-    a timeout or a cancelled task gave it up.
+    A write that was stopped by a timeout or a cancellation leaves an incomplete answer, so it
+    breaks the connection.
 
     Args:
         connection: The socket, non-blocking; closed by `close`.
         options: The options of the host.
 
     Attributes:
-        broken: True once nothing more can be written.
+        broken: True once nothing can be written.
     """
 
     __slots__ = ("_lock", "_options", "_socket", "broken")
@@ -36,25 +36,25 @@ class ClientSocket:
         self.broken = False
         self._socket = connection
         self._options = options
-        self._lock: trio.Lock | None = None  # of those that write; most never have to wait
+        self._lock: trio.Lock | None = None  # of writers; most never have to wait
 
     async def open(self) -> bool:
-        """Do the handshake of TLS, if there is one; False if the client failed at it."""
+        """Do the TLS handshake, if there is one; False if the client failed."""
         return True
 
     def receive_nowait(self) -> bytes:
-        """Return the bytes that have come before `open`; empty without any, or with TLS."""
+        """Return bytes received before `open`; empty if there are none, or with TLS."""
         try:
             return self._socket.recv(MAX_RECEIVE)
         except OSError:
             return b""
 
     async def receive(self) -> bytes:
-        """Wait for bytes of the client; none come at the end of the connection, however it ends."""
+        """Wait for bytes of the client; empty at the end of the connection, for any reason."""
         while not self.broken:
             try:
-                # Waiting first: mostly nothing has come yet, and a failed `recv` is not for free.
-                # It also gives every other task its turn between two requests.
+                # Wait first: usually nothing has arrived yet, and a failed `recv` takes time. This
+                # also lets other tasks run between two requests.
                 await trio.lowlevel.wait_readable(self._socket)
                 return self._socket.recv(MAX_RECEIVE)
             except BlockingIOError:
@@ -65,16 +65,16 @@ class ClientSocket:
 
     @property
     def is_busy(self) -> bool:
-        """True while something is being written."""
+        """True while a write is in progress."""
         return self._lock is not None and self._lock.locked()
 
     @property
     def is_free(self) -> bool:
-        """True if `write` writes."""
+        """True if `write` can write."""
         return not self.broken and (self._lock is None or not self._lock.locked())
 
     def write(self, *pieces: bytes) -> int:
-        """Write the bytes that the system takes at once; return their number, 0 if not free."""
+        """Write the bytes that the system accepts at once; return their number, 0 if not free."""
         if not self.is_free:
             return 0
         try:
@@ -86,7 +86,7 @@ class ClientSocket:
             return 0
 
     async def send(self, *pieces: bytes | memoryview) -> None:
-        """Write everything, after earlier writes; `broken` tells if it failed."""
+        """Write everything, after earlier writes. `broken` is True if it failed."""
         self._lock = self._lock or trio.Lock()
         try:
             async with self._lock:
@@ -99,25 +99,25 @@ class ClientSocket:
             raise
 
     async def linger(self) -> None:
-        """Close the direction to the client; then read and drop its bytes, for a bounded time."""
+        """Close the direction to the client; then read and drop its bytes, with a timeout."""
         self._end()
         with trio.move_on_after(self._options.linger_timeout):
             while await self.receive():
                 pass
 
     def abort(self) -> None:
-        """Close at once and drop the bytes that the client has not taken."""
+        """Close at once and drop the bytes that are not sent."""
         if not self.broken:
-            # A client that reads nothing would keep what is unsent in the memory of the system.
+            # Otherwise unsent bytes would stay in the system's memory if a client does not read.
             with contextlib.suppress(OSError):
                 self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self.close()
 
     def close(self) -> None:
-        """Close; bytes that were written still go out."""
+        """Close. Written bytes are still sent."""
         if not self.broken:
             self.broken = True
-            # A task that waits for this socket wakes, and finds it closed.
+            # A task that waits for this socket wakes up and finds it closed.
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
 
@@ -144,9 +144,9 @@ class ClientSocket:
 
 
 class TlsContext(ssl.SSLContext):
-    """A context that tells which buffer its last connection writes to.
+    """A context that knows the buffer to which its last connection writes.
 
-    `trio.SSLStream` drops the alert of a handshake that fails; it is still in that buffer then.
+    `trio.SSLStream` drops the alert of a failed handshake, which is still in that buffer.
     """
 
     outgoing: ssl.MemoryBIO
@@ -170,7 +170,7 @@ class TlsClientSocket(ClientSocket):
     Args:
         connection: As for `ClientSocket`.
         options: As for `ClientSocket`.
-        context: The certificate and the rules of the server.
+        context: The certificate and the settings of the server.
     """
 
     __slots__ = ("_outgoing", "_tls")
@@ -179,7 +179,7 @@ class TlsClientSocket(ClientSocket):
         self, connection: socket.socket, options: HostOptions, context: TlsContext
     ) -> None:
         super().__init__(connection, options)
-        # A socket of trio's with the same descriptor; this class closes it.
+        # A trio socket with the same descriptor; this class closes it.
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(connection))
         self._tls = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
         self._outgoing = context.outgoing
@@ -192,7 +192,7 @@ class TlsClientSocket(ClientSocket):
             try:
                 await self._tls.do_handshake()
             except trio.BrokenResourceError:
-                # The alert tells the client what is wrong: no version in common, no certificate.
+                # The alert tells the client what is wrong: no common version, no certificate.
                 with contextlib.suppress(OSError):
                     self._socket.send(self._outgoing.read())
                 return False
@@ -214,5 +214,5 @@ class TlsClientSocket(ClientSocket):
         await self._tls.send_all(piece)
 
     def _end(self) -> None:
-        # TLS cannot close one direction. The end of the answer says that nothing more will come.
+        # TLS cannot close one direction. The end of the answer shows that nothing follows.
         pass

@@ -1,6 +1,6 @@
 """Streamable HTTP: the ASGI application of a server, and serving it on a host.
 
-Its names load when they are first used: a server on stdio needs none of them.
+Its names are loaded on first use: a server on stdio needs none of them.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

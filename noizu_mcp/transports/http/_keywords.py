@@ -1,8 +1,8 @@
 """The keywords of `asgi`, `run_http` and `serve_http`, for type checkers and editors.
 
-`HttpOptions` and `HostOptions` hold the defaults, the checks and the description of each. They
-load late, so that a server on stdio never loads the HTTP side; these names have to be known
-earlier, when `Server` is defined.
+`HttpOptions` and `HostOptions` have the defaults, the checks and the descriptions. They are loaded
+late, so that a server on stdio does not load the HTTP side; these names are needed earlier, when
+`Server` is defined.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The client's side of stdio: a server as a child process, from its start to its certain end."""
+"""The client's side of stdio: a server as a child process, from its start to its end."""
 
 import contextlib
 import os
@@ -18,9 +18,9 @@ from ._command import Stdio
 from ._line_stream import LineStream
 from ._orphan_watch import OrphanWatch, watch_orphans
 
-#: Seconds that a server gets to exit by itself, and again after SIGTERM (`basic/lifecycle`).
+#: Seconds for a server to exit by itself, and again after SIGTERM (`basic/lifecycle`).
 EXIT_TIMEOUT: Final = 2.0
-#: Bytes kept of the stderr of a server: the last lines usually explain its end.
+#: Bytes of the stderr of a server that are kept: the last lines usually explain its end.
 STDERR_KEPT: Final = 64 * 1024
 _SHOWN: Final = 200
 _NODE_END: Final = re.compile(r"Node\.js v[\d.]+")
@@ -28,7 +28,7 @@ _NODE_ERROR: Final = re.compile(r"\w*Error\b.*: ")
 
 
 class ServerStream(LineStream):
-    """The messages of a server; other lines on its stdout are skipped.
+    """The messages of a server. Other lines on its stdout are skipped.
 
     Servers that print to stdout break the protocol (`basic/transports/stdio`), but are common.
     """
@@ -40,10 +40,10 @@ class ServerStream(LineStream):
     def _is_message(self, line: bytes | Oversized) -> bool:
         if isinstance(line, Oversized):
             return True
-        # A line that looks like JSON-RPC is passed on even if it is broken: it may be the answer to
-        # a request, which must then fail instead of waiting.
+        # A line that looks like JSON-RPC is passed on even if it is malformed: it may be the answer
+        # to a request, which must then fail instead of waiting.
         start = line[:1]
-        if start != b"{":  # rare: white space, a byte order mark, an array, or no message
+        if start != b"{":  # rare: white space, a byte order mark, an array, or not a message
             start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
             return True
@@ -56,11 +56,11 @@ class ServerStream(LineStream):
 async def open_process(
     target: Stdio, limits: Limits = DEFAULTS
 ) -> AsyncIterator[tuple[LineStream, trio.Process]]:
-    """Start a server; on the way out end it: close its stdin, wait, SIGTERM, wait, SIGKILL.
+    """Start a server; on exit close its stdin, wait, send SIGTERM, wait, send SIGKILL.
 
-    The server leads a session of its own. So Ctrl-C on our terminal reaches this program only,
-    which ends the server in order, and the signals reach the children of the server as well. If
-    this program is killed, a process beside it ends the server (`watch_orphans`).
+    The server leads its own session. So Ctrl-C in the terminal reaches only this program, which
+    ends the server gracefully, and the signals reach the children of the server as well. If this
+    program is killed, another process ends the server (`watch_orphans`).
 
     Args:
         target: The command.
@@ -70,8 +70,8 @@ async def open_process(
         The stream of its messages, and the process.
 
     Raises:
-        TransportError: It could not be started.
-        ConnectionClosed: The block raised it after the end of the server; the text says how the
+        TransportError: The server could not be started.
+        ConnectionClosed: Raised by the block after the end of the server; the text says how the
             server ended.
     """
     process, stream = await _start(target, limits)
@@ -88,7 +88,7 @@ async def open_process(
     finally:
         with trio.CancelScope(shield=True):
             # In this order: the end of its stdin asks the server to exit (`basic/lifecycle`,
-            # "Shutdown"), and its stderr is read until it has.
+            # "Shutdown"), and its stderr is read until it has exited.
             await stream.aclose()
             await _end(process)
             await said.aclose()
@@ -98,8 +98,8 @@ async def open_process(
 async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStream]:
     try:
         with ExitStack() as ours, ExitStack() as theirs:
-            # The ends of the child are closed here in any case, or the end of the child would never
-            # show as the end of its stdout. Ours are kept only if the start succeeds.
+            # The child's ends are always closed here; otherwise the end of the child would not end
+            # its stdout. The parent's ends are kept only if the start succeeds.
             child_in, our_out = os.pipe()
             theirs.callback(os.close, child_in)
             ours.callback(os.close, our_out)
@@ -124,7 +124,7 @@ async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStrea
 
 
 class _LastWords:
-    """The end of the stderr of a server, if that is a pipe to us."""
+    """The end of the stderr of a server, if it is a pipe to this program."""
 
     def __init__(self, stream: trio.abc.ReceiveStream | None) -> None:
         self.complete = trio.Event()
@@ -133,11 +133,11 @@ class _LastWords:
         if stream is None:
             self.complete.set()
         else:
-            # A nursery here would have to be left before those that its user opened first.
+            # A nursery here would have to be exited before nurseries that its user opened earlier.
             trio.lowlevel.spawn_system_task(self._keep, stream)
 
     async def _keep(self, stream: trio.abc.ReceiveStream) -> None:
-        """Read all of it, so that the server never waits for us, and keep the end."""
+        """Read all of it, so that the server never blocks, and keep the end."""
         with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while data := await stream.receive_some():
                 self._text += data
@@ -149,15 +149,15 @@ class _LastWords:
             await self._stream.aclose()
 
     def last_line(self) -> str:
-        """Return the last line as the end of a message; empty without one."""
+        """Return the last line as the end of an error message, or an empty text."""
         said = last_line(self._text)
         return f"; it said: {said[:_SHOWN]}" if said else ""
 
 
 def last_line(stderr: bytes | bytearray) -> str:
-    """Return the line of a stderr that tells why the program ended; empty without one.
+    """Return the line of a stderr that tells why the program ended, or an empty text.
 
-    It is the last one. But Node.js ends with its version, below the error and where it came from.
+    It is usually the last one. Node.js ends with its version, below the error and the stack.
     """
     lines = stderr.decode(errors="replace").split("\n")
     said = [line.strip() for line in lines if line.strip()]
@@ -167,7 +167,7 @@ def last_line(stderr: bytes | bytearray) -> str:
 
 
 async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str:
-    # The stream may end a moment before the process, and its stderr a moment after.
+    # The stream may end shortly before the process, and its stderr shortly after.
     with trio.CancelScope(shield=True), trio.move_on_after(EXIT_TIMEOUT):
         await process.wait()
         await said.complete.wait()
@@ -184,7 +184,7 @@ async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # a real-time signal between the first and the last
+    except ValueError:  # a real-time signal without a name
         return f"signal {number}"
 
 
@@ -193,8 +193,8 @@ async def _end(process: trio.Process) -> None:
         with trio.move_on_after(EXIT_TIMEOUT):
             await process.wait()
             return
-        with contextlib.suppress(OSError):  # it ended just now
-            # The whole group, whose leader the server is: a launcher such as `npx` does not pass
-            # signals on.
+        with contextlib.suppress(OSError):  # it has just ended
+            # The whole group, which the server leads: a launcher such as `npx` does not forward
+            # signals.
             os.killpg(process.pid, number)
     await process.wait()

@@ -1,4 +1,4 @@
-"""Descriptors 0 and 1, taken from the rest of the program for the protocol."""
+"""Descriptors 0 and 1, reserved for the protocol."""
 
 import contextlib
 import ctypes
@@ -7,21 +7,21 @@ import os
 import sys
 from collections.abc import Iterator
 
-#: Descriptors that a child made by `fork` alone must not keep: the client would not see the end of
-#: the server while the child lives.
+#: Descriptors that a child made by `fork` alone must not keep: otherwise the client would not see
+#: the end of the server while the child runs.
 _private: set[int] = set()
 
 
 def take_stdio() -> tuple[int, int]:
-    """Take stdin and stdout away from the rest of the program, for as long as it runs.
+    """Reserve stdin and stdout for the protocol, for the rest of the program.
 
     Afterwards descriptor 0 reads nothing and descriptor 1 writes to stderr, for Python, C code and
-    child processes alike, so that none of them can touch the protocol. Printed text that is still
-    in a buffer goes to stderr, too.
+    child processes alike, so that none of them can disturb the protocol. Printed text that is still
+    buffered goes to stderr, too.
 
     Returns:
-        Private duplicates of the former descriptors 0 and 1, for the caller to close. Child
-        processes have neither.
+        Private duplicates of the original descriptors 0 and 1, to be closed by the caller. Child
+        processes do not inherit them.
     """
     open_standard_descriptors()
     taken = _duplicate_stdio()
@@ -31,10 +31,10 @@ def take_stdio() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def claimed_stdio() -> Iterator[tuple[int, int]]:
-    """Take stdin and stdout away from the rest of the program, and put them back at the end.
+    """Reserve stdin and stdout for the protocol, and restore them at the end.
 
     Yields:
-        Private duplicates of the former descriptors 0 and 1; see `take_stdio`.
+        Private duplicates of the original descriptors 0 and 1; see `take_stdio`.
     """
     open_standard_descriptors()
     taken = _duplicate_stdio()
@@ -47,7 +47,7 @@ def claimed_stdio() -> Iterator[tuple[int, int]]:
 
 @contextlib.contextmanager
 def diverted_stdio() -> Iterator[None]:
-    """Let stdin read nothing and stdout write to stderr, and put both back at the end."""
+    """Let stdin read nothing and stdout write to stderr; restore both at the end."""
     out = sys.stdout
     line_buffering = isinstance(out, io.TextIOWrapper) and out.line_buffering
     open_standard_descriptors()
@@ -56,7 +56,7 @@ def diverted_stdio() -> Iterator[None]:
     try:
         yield
     finally:
-        # Text that was printed meanwhile belongs to stderr: the buffers are written before the
+        # Text printed in the meantime belongs to stderr: the buffers are flushed before the
         # descriptors change back.
         _flush_c()
         _write_out(out, line_buffering=line_buffering)
@@ -69,9 +69,9 @@ def diverted_stdio() -> Iterator[None]:
 def open_standard_descriptors() -> None:
     """Open those of the descriptors 0 to 2 that are closed, on `/dev/null`.
 
-    Otherwise the next file to be opened gets the number, and text for stderr goes into it.
+    Otherwise the next opened file gets the number, and text for stderr is written to it.
     """
-    fd = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    fd = os.open(os.devnull, os.O_RDWR)  # the lowest free number
     while fd <= 2:
         os.set_inheritable(fd, True)
         fd = os.open(os.devnull, os.O_RDWR)
@@ -79,12 +79,12 @@ def open_standard_descriptors() -> None:
 
 
 def release(*descriptors: int) -> None:
-    """Forget private descriptors once they are closed: their numbers will be used again."""
+    """Forget private descriptors once they are closed: their numbers will be reused."""
     _private.difference_update(descriptors)
 
 
 def _duplicate_stdio() -> tuple[int, int]:
-    # `os.dup` makes them non-inheritable (PEP 446): a child that is executed has none of them.
+    # `os.dup` makes them non-inheritable (PEP 446): a child after `exec` does not have them.
     copies = os.dup(0), os.dup(1)
     _private.update(copies)
     return copies
@@ -93,16 +93,16 @@ def _duplicate_stdio() -> tuple[int, int]:
 def _divert() -> None:
     _point_at_nothing(0)
     os.dup2(2, 1)
-    # Line by line, as stderr: printed text shows at once, also if the process is killed later.
+    # Line-buffered like stderr: printed text appears at once, even if the process is killed later.
     _write_out(sys.stdout, line_buffering=True)
 
 
 def _write_out(out: object, *, line_buffering: bool) -> None:
-    """Flush the text that Python still buffers, and choose the buffering from now on."""
+    """Flush the text that Python still buffers, and set the buffering from now on."""
     if isinstance(out, io.TextIOWrapper) and not out.closed:
         try:
             out.reconfigure(line_buffering=line_buffering)
-        except OSError:  # stderr has no reader, so this has none
+        except OSError:  # stderr has no reader, so its copy has none
             _point_at_nothing(1)
             out.reconfigure(line_buffering=line_buffering)
 
@@ -116,14 +116,14 @@ def _point_at_nothing(*descriptors: int, inheritable: bool = True) -> None:
 
 def _flush_c() -> None:
     """Flush the text that C code has printed."""
-    # C has a buffer of its own for stdout, which Python does not flush.
-    with contextlib.suppress(ValueError):  # a C library that has another name for its stdout
+    # C has a separate buffer for stdout, which Python does not flush.
+    with contextlib.suppress(ValueError):  # a C library with another name for its stdout
         library = ctypes.CDLL(None)
         library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))
 
 
 def _leave_to_parent() -> None:
-    """In a forked child: close the protocol, but keep the numbers, which others may still close."""
+    """In a forked child: close the protocol, but keep the numbers, which may still be closed."""
     _point_at_nothing(*_private, inheritable=False)
 
 

@@ -1,4 +1,4 @@
-"""`Stdio`: a server as a command, with its arguments, environment and folder."""
+"""`Stdio`: a server given by its command, with arguments, environment and folder."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import attrs
 from ..._errors import TransportError
 from ..._value import Value
 
-#: Variables that a child inherits. Others may be secrets, which a server must be given by name.
+#: Variables that a child inherits. Others may be secrets, and must be passed explicitly.
 INHERITED: Final = (
     "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ",
     "USER", "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "SYSTEMROOT", "TEMP",
@@ -27,18 +27,18 @@ def _text(value: Any, what: str) -> str:
 
 @attrs.frozen(init=False, eq=False, repr=False)
 class Stdio(Value):
-    """A server that is started as a child process and spoken to over its stdin and stdout.
+    """A server that runs as a child process and communicates over its stdin and stdout.
 
     Args:
         command: The program, by name or by path; a relative path starts at `cwd`.
         args: Its arguments; no shell is involved.
-        env: Variables set beside the few harmless ones that are inherited.
+        env: Variables to set in addition to the few harmless ones that are inherited.
         cwd: Its working directory; by default the directory of this program.
-        stderr: The target of its stderr: a file, a descriptor or `subprocess.DEVNULL`. None: our
-            stderr. `subprocess.PIPE`: kept back, for the message of an error.
+        stderr: The target of its stderr: a file, a descriptor or `subprocess.DEVNULL`. None for the
+            stderr of this program. `subprocess.PIPE` to keep it for error messages.
 
     Raises:
-        TypeError: A part of it is not text.
+        TypeError: An argument is not text.
         ValueError: `stderr` is `subprocess.STDOUT`, which carries the protocol.
     """
 
@@ -68,14 +68,14 @@ class Stdio(Value):
 
     def __repr__(self) -> str:
         words = map(repr, (self.command, *self.args))
-        # Of `env` the names only: the values are keys and passwords.
+        # Only the names of `env`: the values are keys and passwords.
         shown = {"env": sorted(self.env), "cwd": self.cwd, "stderr": self.stderr}
         more = (f"{name}={value!r}" for name, value in shown.items() if value not in (None, []))
         return f"Stdio({', '.join((*words, *more))})"
 
     def environment(self) -> dict[str, str]:
         """Make the environment of the child."""
-        # Values that begin with () are functions that bash exports: code, not settings.
+        # Values that begin with () are functions exported by bash: code, not settings.
         inherited = {
             name: os.environ[name]
             for name in INHERITED
@@ -93,7 +93,7 @@ class Stdio(Value):
             TransportError: The program does not exist, or cannot be executed.
         """
         if os.path.dirname(self.command):
-            # Checked here, since the error of the system could also mean that `cwd` does not exist.
+            # Checked here, since the system's error could also mean that `cwd` does not exist.
             path = os.path.abspath(os.path.join(self.cwd or "", self.command))
             if not os.path.isfile(path):
                 raise TransportError(f"command not found: {self.command}")
@@ -101,7 +101,7 @@ class Stdio(Value):
                 raise TransportError(f"command is not executable: {self.command}")
             return path
         path_variable = self.environment().get("PATH", os.defpath)
-        # The `PATH` that the child will have, which `env` may have changed.
+        # The `PATH` of the child, which `env` may have changed.
         found = shutil.which(self.command, path=path_variable)
         if found is None:
             raise TransportError(f"command not found: {self.command}")

@@ -12,26 +12,26 @@ from ..._limits import DEFAULTS, Limits
 from ...engine import MessageStream
 from ...jsonrpc import LineBuffer, Oversized, Received, read_message
 
-#: Bytes asked for in one read: what a pipe holds on Linux.
+#: Bytes requested in one read: the capacity of a pipe on Linux.
 CHUNK: Final = 65536
 
 
 class LineStream(MessageStream):
-    """Messages, one a line, over two descriptors that this object owns and closes.
+    """Messages, one per line, over two descriptors that this object owns and closes.
 
     Pipes, sockets and terminals are read when they are readable. Files and `/dev/null` are read at
-    once, since the kernel refuses to wait for them.
+    once, since the kernel cannot wait for them.
 
     Args:
         read_fd: The descriptor to read from.
         write_fd: The descriptor to write to; a socket may be both.
-        limits: The limits of one message; a line over its size is skipped.
+        limits: The limits of one message; a longer line is skipped.
 
     Attributes:
-        ended: True once `receive` has seen that no more can come.
+        ended: True once `receive` has reached the end.
     """
 
-    #: Tells whether a line is meant as a message; None: every line is.
+    #: Tells whether a line is meant as a message; None if every line is.
     _is_message: Callable[[bytes | Oversized], bool] | None = None
 
     def __init__(self, read_fd: int, write_fd: int, limits: Limits = DEFAULTS) -> None:
@@ -39,8 +39,8 @@ class LineStream(MessageStream):
         self._write_fd = write_fd
         self._lines = LineBuffer(limits.message_size)
         self._limits = limits
-        # The part of a message that the descriptor did not take. The outbox above waits while there
-        # is one, so it never grows beyond one call.
+        # The part of a message that is not written yet. The outbox waits while there is a rest, so
+        # it never grows beyond one call.
         self._rest: bytes | memoryview = b""
         self.ended = False
         self._is_ending = False
@@ -68,7 +68,7 @@ class LineStream(MessageStream):
                 raise trio.BrokenResourceError from error
             if not data:
                 self.ended = True
-                return ()  # a line that never ended is no message
+                return ()  # a line without its end is not a message
             messages: list[Received] = []
             for line in self._lines.feed(data):
                 if self._is_message is not None and not self._is_message(line):
@@ -84,20 +84,20 @@ class LineStream(MessageStream):
             await trio.lowlevel.checkpoint()
             return
         try:
-            # Readable first, then one read: no thread, so cancelling loses no bytes.
+            # Readable first, then one read: no thread, so a cancellation loses no bytes.
             await trio.lowlevel.wait_readable(self._read_fd)
         except trio.ClosedResourceError:
             if self._closed:
                 raise
-            # Woken by `end_reading`.
+            # Woken up by `end_reading`.
 
     def end_reading(self) -> None:
-        """Let `receive` take what has arrived, and then the end, without waiting for more."""
+        """Let `receive` return what has arrived, and then the end, without waiting for more."""
         self._is_ending = True
         trio.lowlevel.notify_closing(self._read_fd)
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Write as many bytes as the descriptor takes now; see `MessageStream`."""
+        """Write as many bytes as the descriptor accepts now; see `MessageStream`."""
         if self._closed:
             raise trio.BrokenResourceError
         data = self._rest
@@ -105,9 +105,9 @@ class LineStream(MessageStream):
             data = b"".join([data, *[message + b"\n" for message in messages]])
         written = self._write(data)
         done = written == len(data)
-        # A view: a copy of what is left, for each piece of it, would cost the square of its size.
+        # A view: copying the rest after each write would take quadratic time.
         self._rest = b"" if done else memoryview(data)[written:]
-        # The peer gets whole lines only if each call writes the rest of the one before first.
+        # The peer gets whole lines only if each call first writes the rest of the previous one.
         return done
 
     def _write(self, data: bytes | memoryview) -> int:
@@ -119,32 +119,32 @@ class LineStream(MessageStream):
             raise trio.BrokenResourceError from error
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Write messages, waiting as long as it takes; see `MessageStream`."""
+        """Write messages, waiting if necessary; see `MessageStream`."""
         await trio.lowlevel.checkpoint()
         done = self.send_nowait(messages)
         while not done:
             if self._write_waits:
-                # No timeout: a client may stop reading for as long as it likes.
+                # No timeout: a client may stop reading for any time.
                 await trio.lowlevel.wait_writable(self._write_fd)
             else:
                 await trio.lowlevel.checkpoint()
             done = self.send_nowait(())
 
     async def wait_unread(self) -> bool:
-        """Wait until the reader of what is written has gone.
+        """Wait until the reader of the written messages is gone.
 
         Returns:
-            False if the system cannot tell: it can for pipes, and for a socket that is not read.
+            False if the system cannot tell: it can for pipes, and for sockets that are not read.
         """
         if self._closed or not self._write_waits or self._is_one_file:
             return False
         try:
-            # This end is never readable, except for the error that its reader has gone.
+            # This end is never readable, except for the error that its reader is gone.
             await trio.lowlevel.wait_readable(self._write_fd)
         except trio.ClosedResourceError:
             return False
-        # A named pipe that is open for both has no such error, and is readable. So is a socket to
-        # which the peer writes, and a terminal.
+        # A named pipe opened for both has no such error, and is readable. So is a socket to which
+        # the peer writes, and a terminal.
         poll = select.poll()
         poll.register(self._write_fd, 0)
         return bool(poll.poll(0))
@@ -154,8 +154,7 @@ class LineStream(MessageStream):
         if not self._closed:
             self._closed = True
             for fd, blocking in self._blocking.items():
-                # Wakes a task that waits for the descriptor; without it the task would wait for
-                # ever.
+                # Wakes a task that waits for the descriptor, which would otherwise wait forever.
                 trio.lowlevel.notify_closing(fd)
                 os.set_blocking(fd, blocking)
                 os.close(fd)

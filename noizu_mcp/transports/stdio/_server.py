@@ -1,4 +1,4 @@
-"""The server's side of stdio: from two descriptors to the orderly end of a connection."""
+"""The server's side of stdio: from two descriptors to the graceful end of a connection."""
 
 import contextlib
 from typing import TYPE_CHECKING, Final
@@ -14,11 +14,11 @@ from ._line_stream import LineStream
 if TYPE_CHECKING:
     from ...types import Principal
 
-#: Seconds that running requests get to end. Clients wait two seconds after they have closed stdin,
-#: and then send SIGTERM; the server should have exited by then.
+#: Seconds for running requests to end. Clients wait two seconds after they have closed stdin, and
+#: then send SIGTERM; the server should have exited by then.
 GRACE: Final = 1.0
-#: Seconds that the threads of cancelled sync handlers get to end before the process does. Longer
-#: would delay the exit for each thread that cannot end.
+#: Seconds for the threads of cancelled sync handlers to end before the process does. More would
+#: delay the exit for each thread that cannot end.
 THREAD_GRACE: Final = 0.3
 
 
@@ -32,21 +32,21 @@ async def serve_stdio(
 ) -> None:
     """Serve one client on stdin and stdout until it ends the connection.
 
-    It ends when stdin ends, when the parent process ends, or on a signal. Requests that run then
-    get `grace` seconds. It also ends when the reader of stdout has gone: then requests are
-    cancelled at once. Meanwhile descriptor 0 reads nothing and descriptor 1 writes to stderr.
+    It ends when stdin ends, when the parent process ends, or on a signal. Running requests then get
+    `grace` seconds. It also ends when the reader of stdout is gone: then requests are cancelled at
+    once. Meanwhile descriptor 0 reads nothing and descriptor 1 writes to stderr.
 
     Args:
         server: The server.
-        grace: Seconds.
-        handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once,
-            also when this function has returned by then. Only from the main thread.
-        principal: The client at the other end, `ctx.auth`; the parent process knows it. None:
-            nobody is verified, and components that require scopes refuse calls.
-        task_status: Started with the connection, whose `stop` ends it in order.
+        grace: Seconds for running requests at the end.
+        handle_signals: Stop gracefully on SIGINT and SIGTERM. The next one ends the process at
+            once, even if this function has returned by then. Only in the main thread.
+        principal: The client at the other end, `ctx.auth`, as known to the parent process. None for
+            no authentication; components that require scopes then refuse calls.
+        task_status: Started with the connection, whose `stop` ends it gracefully.
 
     Raises:
-        RuntimeError: No trio task runs here.
+        RuntimeError: The caller is not a trio task.
     """
     check_on_trio("serve_stdio", "without a loop write `Name().run()`")
     with claimed_stdio() as (read_fd, write_fd):
@@ -71,13 +71,13 @@ async def serve_descriptors(
     principal: "Principal | None" = None,
     task_status: trio.TaskStatus[PipeSession] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve one client on two descriptors as `serve_stdio` does on stdin and stdout.
+    """Serve one client on two descriptors, like `serve_stdio` on stdin and stdout.
 
     Args:
         server: The server.
         read_fd: The descriptor to read messages from; closed at the end.
         write_fd: The descriptor to write messages to; closed at the end.
-        grace: Seconds that running requests get at the end.
+        grace: Seconds for running requests at the end.
         handle_signals: See `serve_stdio`.
         principal: See `serve_stdio`.
         task_status: Started with the connection.
@@ -89,8 +89,8 @@ async def serve_descriptors(
     everything = trio.CancelScope()
 
     def end() -> None:
-        # Before the connection nothing can end in order; a client that has closed stdin, and lost
-        # its patience, reads no answers.
+        # Before the connection nothing can end gracefully. A client that has closed stdin, and then
+        # sends a signal, reads no answers.
         if session is None or stream.ended:
             everything.cancel()
         else:
@@ -103,20 +103,20 @@ async def serve_descriptors(
                 open_session(server, stream, transport="stdio", principal=principal) as session,
                 trio.open_nursery() as watchers,
             ):
-                # Cancelled below: they would otherwise keep the block open after the session.
+                # Cancelled below: otherwise they would keep the block open after the session.
                 watchers.start_soon(_stop_with_parent, session)
                 watchers.start_soon(_end_with_reader, session, stream)
                 task_status.started(session)
                 try:
                     await session.run(grace)
                 finally:
-                    # The end of the process would end them without their `finally`.
+                    # The end of the process would end them without their `finally` blocks.
                     await server.abandoned.settle(THREAD_GRACE)
                 watchers.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
             await stream.aclose()
-        # Only after they are closed: until then a fork must still close its copies.
+        # Only after they are closed: until then a forked child must still close its copies.
         release(read_fd, write_fd)
 
 
@@ -128,5 +128,5 @@ async def _stop_with_parent(session: PipeSession) -> None:
 async def _end_with_reader(session: PipeSession, stream: LineStream) -> None:
     if await stream.wait_unread():
         session.hang_up()
-        # Not until the end of stdin: a client that dies may leave that to a child of its own.
+        # Not until the end of stdin: a client that dies may leave it open in a child process.
         stream.end_reading()

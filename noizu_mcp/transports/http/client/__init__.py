@@ -1,1 +1,1 @@
-"""The client side of Streamable HTTP: many HTTP requests that look like one message stream."""
+"""The client side of Streamable HTTP: HTTP requests as one message stream."""

@@ -1,4 +1,4 @@
-"""The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
+"""The only module that uses the HTTP library: sends requests, and converts its errors."""
 
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
     from ....auth.client import RequestAuth
     from ._network import JoiningTransport
 
-#: Seconds for a server to take a part of a body. A call may take long, but taking bytes may not.
+#: Seconds for a server to accept a part of a body. A call may take long, but receiving may not.
 WRITE_TIMEOUT: Final = 30.0
-#: Idle connections that are kept open for later requests.
+#: Idle connections kept open for later requests.
 IDLE_CONNECTIONS: Final = 20
-#: Seconds that they are kept. Servers close theirs after about five: a request that meets such a
-#: connection while it closes would fail, and must not be repeated.
+#: Seconds for which they are kept. Servers close theirs after about five: a request on a connection
+#: that is being closed would fail, and must not be repeated.
 IDLE_SECONDS: Final = 4.0
-#: Statuses that ask for other credentials, whatever the body says.
+#: Statuses that require other credentials, whatever the body says.
 CHALLENGES: Final = (401, 403)
-#: Encodings of a body that are understood, and the argument of `zlib` for both.
+#: Supported encodings of a body. `zlib` decodes both with one argument.
 _PACKINGS: Final = ("gzip", "deflate")
 _ANY_HEAD: Final = 32 + zlib.MAX_WBITS
-#: Bytes of a part of a packed body, unpacked.
+#: Maximum bytes of a decompressed part of a body.
 PART: Final = 64 * 1024
-#: Bytes of the body of a refusal that are read.
+#: Maximum bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
-#: Seconds to read it before the credentials are asked, which may take minutes.
+#: Seconds to read it before the credentials are asked for, which may take minutes.
 REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
-_MOVED: Final = (307, 308)  # those that keep method and body
+_MOVED: Final = (307, 308)  # the statuses that keep method and body
 _DEFAULTS: Final = {
     "accept": "*/*",
-    # Compression would hold events back, and a small answer could become a large one.
+    # Compression would delay events, and a small answer could expand to a large one.
     "accept-encoding": "identity",
     "user-agent": f"noizu-mcp/{__version__}",
 }
@@ -50,11 +50,11 @@ _INSTALL: Final = "connecting to a URL needs httpx2: pip install 'noizu-mcp[http
 
 
 class NetworkFailure(Exception):
-    """No answer arrived, or only a part of it.
+    """No complete answer arrived.
 
     Args:
         text: The reason.
-        connected: False if the server was never reached, so that it cannot have done anything.
+        connected: False if the server was never reached, so that the request had no effect.
     """
 
     def __init__(self, text: str, *, connected: bool) -> None:
@@ -63,13 +63,13 @@ class NetworkFailure(Exception):
 
 
 class StreamedResponse:
-    """The answer to one HTTP request; its body is read as it arrives.
+    """The answer to one HTTP request. Its body is read as it arrives.
 
     Attributes:
         status: The HTTP status.
-        headers: The headers; names are found in any case.
+        headers: The headers; names are case-insensitive.
         media_type: The media type of the body, without parameters; empty without one.
-        is_read: True once the whole body is read.
+        is_read: True once the whole body was read.
     """
 
     def __init__(self, response: "httpx2.Response") -> None:
@@ -78,10 +78,10 @@ class StreamedResponse:
         kind = self.headers.get("content-type", "")
         self.media_type = kind.partition(";")[0].strip().lower()
         self._response = response
-        # Past the library, which cuts a body into parts of a wanted size, unpacks each part as a
-        # whole, and leaves generators open when one is malformed.
+        # Bypasses the library, which splits a body into parts of a given size, decompresses each
+        # part completely, and leaves generators open when a part is malformed.
         self._body = aiter(cast("AsyncIterable[bytes]", response.stream))
-        # Compression is refused, but some proxies compress all the same.
+        # Compression is refused, but some proxies compress anyway.
         self._packing = self.headers.get("content-encoding", "identity").strip().lower()
         self._unpacker: Any = None
         self.is_read = False
@@ -95,7 +95,7 @@ class StreamedResponse:
         """Read the next part of the body; empty at its end.
 
         Raises:
-            NetworkFailure: It is packed in a way that was not asked for, or wrongly.
+            NetworkFailure: It is compressed in an unsupported way, or malformed.
         """
         if self._packing == "identity":
             chunk = await anext(self._body, b"")
@@ -107,7 +107,7 @@ class StreamedResponse:
         return await self._unpack()
 
     async def _unpack(self) -> bytes:
-        """Unpack the next part of the body: a small one, however much the server has packed."""
+        """Decompress the next part of the body, limited in size."""
         if self._unpacker is None:
             self._unpacker = zlib.decompressobj(_ANY_HEAD)
         while True:
@@ -124,7 +124,7 @@ class StreamedResponse:
                 return chunk
 
     async def read(self, limit: int) -> bytes | None:
-        """Read the whole body; None if it is longer than the limit, in bytes."""
+        """Read the whole body; None if it has more bytes than the limit."""
         parts, left = [], limit
         while chunk := await self.read_chunk():
             left -= len(chunk)
@@ -134,10 +134,10 @@ class StreamedResponse:
         return b"".join(parts)
 
     async def detach(self) -> None:
-        """Read the body of a refusal into memory and close the connection under it.
+        """Read the body of a refusal into memory and close its connection.
 
-        A server may hang up long before a person has logged in. A body that is too long, or too
-        slow, is empty afterwards.
+        A server may close the connection long before a person has logged in. A body that is too
+        long, or too slow, is then empty.
         """
         kept = None
         with trio.move_on_after(REFUSAL_TIMEOUT):
@@ -147,10 +147,11 @@ class StreamedResponse:
         self._body = _replay(kept or b"")
 
     async def discard(self) -> None:
-        """Give up the rest of the body.
+        """Drop the rest of the body.
 
-        The library iterates through layers, not all of which close the one below: what is left at
-        a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
+        The library iterates through layers, not all of which close the one below: a generator
+        suspended at a `yield` would be closed by the garbage collector. A cancellation inside ends
+        all of them.
         """
         with trio.CancelScope(shield=True) as scope, suppress(Exception):
             scope.cancel()
@@ -165,7 +166,7 @@ async def _replay(body: bytes) -> AsyncIterator[bytes]:
 
 
 class Backend:
-    """Sends HTTP requests to one server over a pool of connections.
+    """Sends HTTP requests to one server, with a pool of connections.
 
     Args:
         target: The server.
@@ -193,26 +194,26 @@ class Backend:
         self._library = httpx2
         self._make_body = _network.RequestBody
         self._target = target
-        # Parsed here and not for each request: a tenth of the time of a call.
+        # Parsed here and not for each request, which would take a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
         limits = httpx2.Limits(
-            # The requests in flight are limited above; a pool limit would make a long call, or an
-            # event stream, block all others.
+            # Requests in flight are limited elsewhere. With a pool limit, a long call or an event
+            # stream would block all others.
             max_connections=None,
             max_keepalive_connections=IDLE_CONNECTIONS,
             keepalive_expiry=IDLE_SECONDS,
         )
         timeout = httpx2.Timeout(None, connect=target.connect_timeout, write=WRITE_TIMEOUT)
         self._timeout = timeout.as_dict()
-        # The authorities of the system take 20 ms to load: plain HTTP needs none.
+        # Loading the system's authorities takes 20 ms, and plain HTTP does not need them.
         verify = (target.tls or True) if self._url.scheme == "https" else False
         self._transport: JoiningTransport | None = None
-        # The library finds a proxy of the environment only for a transport of its own.
+        # The library uses proxies of the environment only with its own transport.
         if not getproxies():
             context = httpx2.create_ssl_context(verify) if verify else None
             self._transport = _network.JoiningTransport(context, limits)
-        # A client of a gateway serves many users: a cookie that came with the answer to one of them
-        # must not go with the call of another. Sessions of MCP need none.
+        # A client of a gateway serves many users: a cookie from an answer to one of them must not
+        # be sent with the call of another. MCP sessions need no cookies.
         none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         self._client = httpx2.AsyncClient(
             limits=limits,
@@ -231,22 +232,22 @@ class Backend:
         on_written: Callable[[], object] | None = None,
         on_refused: Callable[[], str] | None = None,
     ) -> AsyncIterator[StreamedResponse]:
-        """Send one request; again with other credentials if they are refused and there are some.
+        """Send one request; repeat it with other credentials if it is refused and they can be had.
 
         Args:
-            method: `POST` and the like.
-            headers: Headers of the protocol; they win over those of the target.
+            method: `POST` or another method.
+            headers: Headers of the protocol; they override headers of the target.
             body: The bytes of the body.
-            on_written: Called each time that all of the body is written.
+            on_written: Called each time that the whole body was written.
             on_refused: Called with each refusal that the credentials handle; returns the subject of
-                the request, for them.
+                the request for them.
 
         Yields:
-            The answer; leaving the block gives up its unread rest.
+            The answer. Leaving the block drops its unread rest.
 
         Raises:
-            NetworkFailure: No answer arrived, or it broke off while the block was reading it.
-            AuthError: The server refused the credentials, and no others could be got.
+            NetworkFailure: No answer arrived, or it ended early while the block was reading it.
+            AuthError: The server refused the credentials, and no others could be obtained.
         """
         merged = await self._merge(headers, body)
         moves = refusals = 0
@@ -288,8 +289,8 @@ class Backend:
         body: bytes | None,
         on_written: Callable[[], object] | None,
     ) -> "httpx2.Response":
-        """Send one request; returns when the head of the answer is there."""
-        # Built here, since `build_request` merges and parses again what never changes.
+        """Send one request; return when the head of the answer has arrived."""
+        # Built here, since `build_request` merges and parses constant values again.
         request = self._library.Request(
             method,
             self._url,
@@ -300,22 +301,22 @@ class Backend:
         with unlogged():
             if self._transport is None:
                 return await self._client.send(request, stream=True)
-            # Past the client of the library, which looks for redirects, credentials and hooks of
-            # its own: a tenth of the time of a call.
+            # Bypasses the client of the library, which checks redirects, credentials and hooks: a
+            # tenth of the time of a call.
             response = await self._transport.handle_async_request(request)
         response.request = request
         return response
 
     @property
     def credentials(self) -> Hashable:
-        """The headers of `auth` in the last request, without a proof, which differs each time.
+        """The headers of `auth` in the last request, without the proof, which differs each time.
 
         None if a function makes headers: they may belong to another user each time.
         """
         return None if callable(self._target.headers) else self._sent
 
     async def _authorize(self, method: str) -> Mapping[str, str]:
-        """Return the headers of the credentials for a request, and note whose they are."""
+        """Return the headers of the credentials for a request, and store the credentials used."""
         if self.auth is None:
             return {}
         given = await self.auth.headers(method, str(self._url))
@@ -331,7 +332,7 @@ class Backend:
         *,
         attempt: int,
     ) -> bool:
-        """Show an answer to the credentials; tell whether the request is to be sent again."""
+        """Pass an answer to the credentials; return whether to send the request again."""
         if self.auth is None:
             return False
         self.auth.note(str(self._url), answer)
@@ -347,18 +348,18 @@ class Backend:
         given = self._target.headers
         if callable(given):
             given = await given()  # credentials that change are looked up for each request
-        # Lower case for all, so that a later header replaces an earlier one in any spelling.
+        # All in lower case, so that a later header replaces an earlier one in any spelling.
         merged = dict(_DEFAULTS)
         for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
         if body is not None:
-            # The library adds no headers to a stream of its caller, and reads them only once.
+            # The library adds no headers to a caller's stream, and reads them only once.
             merged.setdefault("host", self._url.netloc.decode())
             merged["content-length"] = str(len(body))
         return merged
 
     def _follow(self, response: "httpx2.Response") -> bool:
-        """Follow a redirect within the origin; another one would take credentials elsewhere."""
+        """Follow a redirect within the origin only: another origin would get the credentials."""
         if response.status_code not in _MOVED:
             return False
         try:
@@ -369,7 +370,7 @@ class Backend:
         # `Authorization` and the session id must not reach another origin.
         if there != here or url.userinfo:
             return False
-        # Later requests go to the new place at once.
+        # Later requests use the new URL directly.
         self._url = url
         return True
 

@@ -1,4 +1,4 @@
-"""State that all HTTP requests of one client share: the session, the inbox, and refusals."""
+"""State shared by all HTTP requests of one client: the session, the inbox, and refusals."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -18,27 +18,27 @@ JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 SESSION: Final = "Mcp-Session-Id"
 VERSION: Final = "MCP-Protocol-Version"
-#: Characters of a server's text that error messages and logs show.
+#: Maximum characters of a server's text that error messages and logs show.
 SHOWN: Final = 200
 
 
 @attrs.define(eq=False)
 class ClientState:
-    """State that all HTTP requests of one client share.
+    """State shared by all HTTP requests of one client.
 
     Attributes:
         shown: The URL of the server for error messages, without secrets.
         backend: Sends the requests.
-        inbox: Takes the messages of all answers. A reader of an event stream waits for room after
-            each message; a complete answer is in memory already, and the requests in flight are
+        inbox: Gets the messages of all answers. A reader of an event stream waits for room after
+            each message; a complete answer is in memory already, and requests in flight are
             limited.
         limits: The limits of one message of the server.
-        session: The session id that the server gave; None before a handshake, and with a server
-            that keeps no sessions.
+        session: The session id from the server; None before a handshake, and with a server without
+            sessions.
         version: The revision of the handshake; None before it.
         reached: True once the server has answered any request.
-        session_ended: Set when the GET stream finds that the session is gone.
-        tell_gap: Called when the GET stream comes back and may have lost messages in between.
+        session_ended: Set when the GET stream finds that the session has ended.
+        tell_gap: Called when the GET stream is resumed and may have lost messages.
     """
 
     shown: str
@@ -52,7 +52,7 @@ class ClientState:
     tell_gap: Callable[[], object] = attrs.field(default=lambda: None)
 
     def start_session(self, head: Mapping[str, str]) -> None:
-        """Begin a session; its revision is known once the client has accepted it.
+        """Begin a session. Its revision is known once the client has accepted it.
 
         Args:
             head: The headers of the answer to `initialize`.
@@ -60,7 +60,7 @@ class ClientState:
         self.session, self.version = head.get(SESSION), None
 
     def session_headers(self) -> dict[str, str]:
-        """Make the headers of every request in a session (2025-11-25 `basic/transports`)."""
+        """Return the headers of every request in a session (2025-11-25 `basic/transports`)."""
         headers = {}
         if self.session is not None:
             headers[SESSION] = self.session
@@ -69,10 +69,10 @@ class ClientState:
         return headers
 
     def is_stale(self, headers: Mapping[str, str]) -> bool:
-        """Tell whether request headers name a session other than the present one.
+        """Tell whether request headers name another session than the current one.
 
-        Questions that such a request brings must not be answered: ids begin anew in each session,
-        so the answer would be taken for that to another question.
+        Requests of the server on such a stream must not be answered: ids restart in each session,
+        so the answer would be taken for the answer to another request.
         """
         return SESSION in headers and headers[SESSION] != self.session
 
@@ -81,17 +81,16 @@ class ClientState:
     ) -> None:
         """Read an event stream to its end and deliver its messages.
 
-        An event that is not JSON-RPC is skipped with a log entry: the stream may go on with the
-        answer.
+        An event that is not JSON-RPC is logged and skipped: the answer may still follow.
 
         Args:
             answer: The answer whose body is the stream.
             parser: Keeps the place in the stream, for a later resumption.
-            deliver: Takes each message.
+            deliver: Called with each message.
 
         Raises:
             ProtocolError: An event is over the size limit.
-            NetworkFailure: The stream broke; raised by the block that holds the answer.
+            NetworkFailure: The stream broke; raised by the block that owns the answer.
         """
         parser.begin()
         try:
@@ -130,7 +129,7 @@ class ClientState:
             return SessionEnded(f"the server has ended the session ({text})")
         if answer.status == 404 and (error is None or error.code == INVALID_REQUEST):
             return TransportError(self._explain_404(text, error), status=404)
-        # A 5xx often comes from a proxy; its body is not the server's answer to the request.
+        # A 5xx often comes from a proxy. Its body is not the server's answer to the request.
         if error is not None and answer.status < 500:
             return McpError(error.code, error.message, error.data)
         if 300 <= answer.status < 400:
@@ -138,18 +137,18 @@ class ClientState:
         return TransportError(text, status=answer.status)
 
     def _explain_404(self, text: str, error: ErrorResponse | None) -> str:
-        """Say where the endpoint is, if anything tells."""
+        """Name the endpoint in the text, if it is known."""
         data = None if error is None else error.data
         endpoint = data.get("endpoint") if isinstance(data, Mapping) else None
         if isinstance(endpoint, str):
             return f"nothing is at {self.shown}; the endpoint is {endpoint[:SHOWN]}"
-        # Only for a URL without a path: a guess would mislead anybody who knows theirs.
+        # Only for a URL without a path: a guess would mislead users with the right path.
         has_path = "/" in self.shown.partition("://")[2].rstrip("/")
         return text if has_path else f"{text}; most servers are at /mcp"
 
 
 def over(limits: Limits) -> str:
-    """Say what is wrong with an answer over the size limit, and how to get it."""
+    """Return the error text for an answer over the size limit."""
     text = f"is over the size limit of {limits.message_size} bytes"
     return f"{text}; {RAISE_LIMIT.format('message_size')}"
 
@@ -160,7 +159,7 @@ async def read_refusal(answer: StreamedResponse) -> tuple[bytes, ErrorResponse |
     Returns:
         The body, and the JSON-RPC error in it; None if it is something else.
     """
-    # A long body, such as an HTML page of a proxy, is not read: the status says enough.
+    # A long body, such as an HTML page of a proxy, is not read: the status is enough.
     body = await answer.read(ERROR_SIZE) or b""
     message = decode(body) if answer.media_type == JSON else None
     return body, message if isinstance(message, ErrorResponse) else None

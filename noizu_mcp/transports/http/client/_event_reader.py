@@ -1,17 +1,17 @@
-"""Parser of server-sent events, fed with chunks of any size; no I/O.
+"""Parser of server-sent events, for chunks of any size; no I/O.
 
 Source: the HTML standard, section 9.2.6 "Interpreting an event stream".
 """
 
 from typing import Final, NamedTuple
 
-#: Seconds before the first return to a stream that names no time, and the longest wait.
+#: Seconds before the first resumption of a stream that names no time, and the maximum pause.
 RETRY: Final = 1.0
 MAX_RETRY: Final = 60.0
-#: The shortest wait, whatever time a stream names. It doubles, up to `RETRY`, with each stream in a
-#: row that brings no message: a server could end all of them at once.
+#: The minimum pause, whatever time a stream names. It doubles, up to `RETRY`, with each consecutive
+#: stream without a message: a server could end all of them at once.
 MIN_RETRY: Final = 0.1
-#: A `retry` with more digits is ignored: it would be more than eleven days.
+#: A `retry` with more digits is ignored: more than eleven days.
 _DIGITS: Final = 9
 _CR, _LF = b"\r", b"\n"
 
@@ -20,7 +20,7 @@ class ServerEvent(NamedTuple):
     """One event.
 
     Attributes:
-        type: Its type; `message` by default.
+        type: Its event type; `message` by default.
         data: Its data lines, joined by line feeds.
     """
 
@@ -35,30 +35,30 @@ class EventTooLarge(Exception):
 class EventParser:
     """Splits one event stream into events.
 
-    A stream that breaks off can be resumed: the parser outlives it and keeps the last event id.
+    A stream that breaks can be resumed: the parser outlives it and keeps the last event id.
 
     Args:
-        limit: Bytes of one event, its field names included.
+        limit: Maximum bytes of one event, including field names.
 
     Attributes:
-        last_id: The value of `Last-Event-ID` for a resumption; empty if the stream gave no id.
-        retry: Seconds to wait before a resumption, if the stream named them.
+        last_id: The value of `Last-Event-ID` for a resumption; empty if the stream had no ids.
+        retry: Seconds to wait before a resumption, if given by the stream.
     """
 
     def __init__(self, limit: int) -> None:
         self.last_id = ""
         self.retry: float | None = None
-        # The events of a peer are untrusted: one without an end must not fill the memory.
+        # The events of a peer are untrusted: an endless one must not fill the memory.
         self._limit = limit
         self.begin()
 
     def begin(self) -> None:
-        """Expect the start of a new stream, or the continuation of a stream that broke off."""
+        """Start to parse a new stream, or the continuation of a stream that broke."""
         self._rest: list[bytes] = []
         self._size = 0
         self._after_cr = False
         self._first = True
-        # An id stays the last one until an event brings another, also over a break.
+        # An id is valid until an event has another one, also after a break.
         self._id = self.last_id
         self._clear()
 
@@ -66,14 +66,14 @@ class EventParser:
         """Parse the next bytes.
 
         Returns:
-            The events that these bytes complete. An event without its blank line at the end of
-            the stream is discarded, as the standard demands.
+            The events that these bytes complete. An incomplete event at the end of the stream is
+            discarded, as the standard requires.
 
         Raises:
-            EventTooLarge: An event is over the limit.
+            EventTooLarge: An event exceeds the limit.
         """
         if self._after_cr and chunk:
-            # CR ended the line in the chunk before; CR and LF together are one line end.
+            # CR ended the line in the previous chunk; CR LF is one line end.
             chunk = chunk[1:] if chunk.startswith(_LF) else chunk
             self._after_cr = False
         if not chunk:
@@ -81,8 +81,8 @@ class EventParser:
         if _CR not in chunk and _LF not in chunk:
             self._keep(chunk)
             return []
-        # CR LF may be split between two chunks; the LF is then no empty line, which would end an
-        # event.
+        # CR LF may be split between two chunks. The LF is then not an empty line, which would end
+        # an event.
         self._after_cr = chunk.endswith(_CR)
         *lines, rest = chunk.replace(b"\r\n", _LF).replace(_CR, _LF).split(_LF)
         lines[0] = b"".join([*self._rest, lines[0]])
@@ -93,13 +93,13 @@ class EventParser:
         return events
 
     def resume_delay(self, failures: int, idle: int = 0) -> float:
-        """Compute the seconds to wait before returning to the stream.
+        """Return the seconds to wait before resuming the stream.
 
         Args:
-            failures: Attempts in a row that failed; the delay doubles with each.
-            idle: Streams in a row that brought no message.
+            failures: Consecutive failed attempts; the delay doubles with each.
+            idle: Consecutive streams without a message.
         """
-        # The time of the server is never shortened (2025-11-25 `basic/transports`: it must be
+        # The server's time is never shortened (2025-11-25 `basic/transports`: it must be
         # respected).
         first = RETRY
         if self.retry is not None:
@@ -109,7 +109,7 @@ class EventParser:
     def _keep(self, rest: bytes) -> None:
         if rest:
             self._rest.append(rest)
-            # Counted before its line ends: a line without an end must not grow for ever.
+            # Counted before its line ends: an endless line must not grow without limit.
             self._count(rest)
 
     def _count(self, data: bytes) -> None:
@@ -131,7 +131,7 @@ class EventParser:
         elif name == b"event":
             self._count(line)
             self._type = value.decode(errors="replace")
-        elif name == b"id" and b"\0" not in value:  # the standard ignores an id with NUL
+        elif name == b"id" and b"\0" not in value:  # an id with NUL is ignored (standard)
             self._id = value.decode(errors="replace")
         elif name == b"retry" and value.isdigit() and len(value) <= _DIGITS:
             self.retry = int(value) / 1000

@@ -1,18 +1,17 @@
-"""The GET stream of a session, on which the server speaks without being asked.
+"""The GET stream of a session, on which the server sends messages of its own accord.
 
-Theory of operation. The stream opens once the handshake is complete, and is read until one of:
+Theory of operation. The stream opens once the handshake is complete, and is read until:
 
-- it ends or breaks: the client returns to it after a delay that doubles with each failure, from
-  the last event on. If its events have no ids, `state.tell_gap` says that some may be lost. A
-  stream that brought an event, or lasted `_LIVED` seconds, counts as a
-  success and resets the delay; so neither a server that hangs up at once nor a dead network is
-  asked more often than once a minute;
-- 405 or 404 at the first attempt: the server has no such stream, which the specification allows;
-- 404 later, on a session: the session has ended. `state.session_ended` tells the renewal;
-- any other refusal: the stream is given up with a log entry. Calls go on without it.
+- it ends or breaks: the client resumes it after a delay that doubles with each failure, from the
+  last event on. If its events have no ids, `state.tell_gap` reports that some may be lost. A stream
+  that had an event, or lasted `_LIVED` seconds, counts as a success and resets the delay; so a
+  server that closes at once, or a dead network, is tried at most once a minute;
+- 405 or 404 at the first attempt: the server has no such stream (allowed by the specification);
+- 404 later, in a session: the session has ended. `state.session_ended` starts the renewal;
+- any other refusal: the stream is not opened again, and this is logged. Calls still work.
 
-The stream ends with its session: `leave` cancels it, and its messages are dropped from the moment
-on that another session begins, since ids begin anew there.
+The stream ends with its session: `leave` cancels it. Once another session begins its messages are
+dropped, since ids restart there.
 
 Source: 2025-11-25 `basic/transports`, "Listening for Messages from the Server".
 """
@@ -28,7 +27,7 @@ from ._backend import NetworkFailure, StreamedResponse
 from ._client_state import EVENTS, SESSION, ClientState, read_refusal
 from ._event_reader import EventParser
 
-#: Statuses of a server that cannot answer now, but may later.
+#: Statuses of a server that cannot answer at the moment.
 _TEMPORARY: Final = (408, 429, 500, 502, 503, 504)
 #: Seconds after which a stream counts as a success even without an event.
 _LIVED: Final = 10.0
@@ -38,7 +37,7 @@ class GetStream:
     """Keeps the GET stream of one session open.
 
     Args:
-        state: The state of the client, in the session that the stream belongs to.
+        state: The state of the client, in the session of the stream.
 
     Attributes:
         answered: Set once the server has answered for the first time, or never will.
@@ -50,15 +49,15 @@ class GetStream:
         self._headers = state.session_headers()
         self._parser = EventParser(state.limits.message_size)
         self._opened = False  # at least once
-        self._heard = False  # an event since the stream was opened last
+        self._heard = False  # an event since the stream was last opened
         self._scope = trio.CancelScope()
 
     def leave(self) -> None:
-        """End the stream: its session is over."""
+        """Cancel the stream: its session has ended."""
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Read the stream until the server has none; see the theory of operation."""
+        """Read the stream until the server ends it for good; see the theory of operation."""
         try:
             with self._scope:
                 await self._keep_open()
@@ -78,7 +77,7 @@ class GetStream:
             except AuthError as error:
                 logger.warning("the GET stream of %s failed: %s", self._state.shown, error)
                 return
-            except Exception:  # a headers function failed; requests raise it as well
+            except Exception:  # a headers function failed; requests raise the same error
                 logger.exception("the GET stream of %s failed", self._state.shown)
                 return
             succeeded = self._heard or trio.current_time() - began > _LIVED
@@ -86,8 +85,8 @@ class GetStream:
             await trio.sleep(self._parser.resume_delay(failures))
 
     async def _read_once(self) -> bool:
-        """Open the stream and read it to its end; False if there is no use in returning."""
-        # The session of the start, also if another has begun: `is_stale` compares with it.
+        """Open the stream and read it to its end; False if it should not be resumed."""
+        # The session of the start, even if another has begun: `is_stale` compares with it.
         headers = {**self._headers, "Accept": EVENTS}
         if self._parser.last_id:
             headers["Last-Event-ID"] = self._parser.last_id
@@ -95,7 +94,7 @@ class GetStream:
             self.answered.set()
             if answer.status == 200 and answer.media_type == EVENTS:
                 if self._opened and not self._parser.last_id:
-                    # The server cannot know what this client has missed.
+                    # The server cannot know which messages this client has missed.
                     self._state.tell_gap()
                 self._opened = True
                 await self._state.read_event_stream(answer, self._parser, self._deliver)
@@ -106,7 +105,7 @@ class GetStream:
         if answer.status in _TEMPORARY:
             return True
         if answer.status == 400 and self._parser.last_id:
-            # The server no longer knows the event; what it sent since then is lost.
+            # The server does not know the event now: messages sent since then are lost.
             self._parser.last_id = ""
             return True
         if answer.status == 404 and self._opened and SESSION in self._headers:

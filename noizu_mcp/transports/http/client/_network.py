@@ -1,14 +1,14 @@
-"""The network under the HTTP library: a small request goes out in one write.
+"""The network below the HTTP library: a small request is sent in one write.
 
-The library writes the head of a request and its body one after the other. Each write costs a system
-call, a turn of the loop here, and a turn of the server, which waits for the body. Here bytes are
-held until the library reads, which is when it has written the whole request. Only HTTP/1.1 works
-so; in HTTP/2 a task reads while others write.
+The library writes the head of a request and its body separately. Each write costs a system call, a
+turn of the loop, and a turn of the server, which waits for the body. Here bytes are held until the
+library reads, when it has written the whole request. This works for HTTP/1.1 only; in HTTP/2 a task
+reads while others write.
 
-Without TLS the socket itself is read and written where no time limits it: the streams of the
-library enter a cancel scope for each read and each write, which cost a fifth of a call.
+Without TLS and without a timeout the socket is used directly: the library's streams enter a cancel
+scope for each read and each write, which took a fifth of the time of a call.
 
-Imported with the first URL, since the library is.
+Imported with the first URL, like the library.
 """
 
 import ssl
@@ -28,7 +28,7 @@ _ERRORS: Final = (
     httpcore2.UnsupportedProtocol,
 )
 
-#: Bytes of a request that are held; the system takes as many at once, however slow the server is.
+#: Bytes of a request that are held. The system accepts as many at once, however slow the server is.
 SMALL: Final = 8 * 1024
 
 
@@ -47,16 +47,16 @@ class RequestBody(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield self._data
         if self._on_written is not None:
-            self._on_written()  # it asks for more only then
+            self._on_written()  # it asks for more only after writing
 
 
 class JoiningTransport(httpx2.AsyncBaseTransport):
-    """A transport over a network that joins writes.
+    """A transport on a network that joins writes.
 
-    That of the library makes a pool that cannot be given a network.
+    The library's transport makes a pool to which no network can be passed.
 
     Args:
-        ssl_context: For `https`; None: the authorities of the system.
+        ssl_context: For `https`; None for the authorities of the system.
         limits: The limits of the pool.
     """
 
@@ -70,7 +70,7 @@ class JoiningTransport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; returns when the head of the answer is there.
+        """Send a request; return when the head of the answer has arrived.
 
         Raises:
             httpx2.TransportError: No answer arrived.
@@ -119,18 +119,18 @@ class _AnswerBody(httpx2.AsyncByteStream):
             raise _error_of_the_library(error) from error
 
     async def aclose(self) -> None:
-        """Give the connection back to the pool."""
+        """Return the connection to the pool."""
         await self._stream.aclose()
 
 
 def _error_of_the_library(error: Exception) -> Exception:
-    """Make the error of the library for one of the pool; both have the same names."""
+    """Convert an error of the pool to the library's error of the same name."""
     made: Exception = getattr(httpx2, type(error).__name__)(str(error))
     return made
 
 
 class _Network(httpcore2.AsyncNetworkBackend):
-    """Opens connections as the library does."""
+    """Opens connections like the library."""
 
     def __init__(self) -> None:
         self._inner = httpcore2.TrioBackend()
@@ -145,7 +145,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
 
     Args:
         inner: The connection.
-        socket: The socket under it; None with TLS.
+        socket: Its socket; None with TLS.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         if self._held:
             data, self._held = self._held, b""
             # Without a deadline, which would cost more than the write. A server may have answered
-            # and closed the connection early: the read tells.
+            # and closed the connection early; the read shows this.
             with suppress(httpcore2.WriteError, OSError, trio.ClosedResourceError):
                 await self._write_now(data)
         if self._socket is None or timeout is not None:

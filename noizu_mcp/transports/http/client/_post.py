@@ -1,20 +1,20 @@
-"""One message to the server: its POST, the answer as JSON or as an event stream, resumption.
+"""One message to the server: its POST, the answer as JSON or event stream, and resumption.
 
-Theory of operation. A POST passes through these states:
+Theory of operation. A POST has these states:
 
 - *sending*: until the body is written (`written` is set) and the head of the answer arrives;
-- *reading*: the body is one JSON message, or an event stream that brings messages of all kinds, the
-  answer among them;
-- *broken*: an event stream ended before the answer came. If its events had ids, and the revision
-  allows it, a GET with `Last-Event-ID` goes on where it broke (2025-11-25 `basic/transports`,
-  "Resumability and Redelivery"); it leads back to *reading*;
-- *done*: every request in the message has an answer, or has failed.
+- *reading*: the body is one JSON message, or an event stream with messages of all kinds, including
+  the answer;
+- *broken*: an event stream ended before the answer. If its events had ids, and the revision allows
+  it, a GET with `Last-Event-ID` continues where it broke (2025-11-25 `basic/transports`,
+  "Resumability and Redelivery"); then it is *reading* again;
+- *done*: every request in the message was answered, or has failed.
 
-Each request gets exactly one outcome: its answer, or an `Unanswered` with the error, put into the
-inbox when the POST fails or ends without it. Only `give_up` makes it end without a word, since
-nobody waits then. A server that keeps an event stream open after the answer is left after `LINGER`
-seconds; a stream that breaks is resumed `MAX_ATTEMPTS` times in a row at most. So every POST ends
-if its server answers; how long that may take is decided by the timeout of the waiting request.
+Each request has exactly one outcome: its answer, or an `Unanswered` with the error, put into the
+inbox when the POST fails or ends without an answer. Only `give_up` ends it without an outcome,
+since no task waits then. An event stream that stays open after the answer is closed after `LINGER`
+seconds; a stream that breaks is resumed at most `MAX_ATTEMPTS` times in a row. So every POST ends
+if its server answers; the timeout of the waiting request decides how long that may take.
 
 Sources: 2025-11-25 `basic/transports`, "Sending Messages to the Server"; 2026-07-28
 `basic/transports/streamable-http`.
@@ -43,9 +43,9 @@ from ._backend import CHALLENGES, NetworkFailure, StreamedResponse
 from ._client_state import EVENTS, JSON, SESSION, ClientState, over, read_refusal
 from ._event_reader import EventParser
 
-#: Seconds for an event stream to end after the answer; then the client ends it.
+#: Seconds for an event stream to end after the answer; then the client closes it.
 LINGER: Final = 1.0
-#: Attempts in a row to resume an event stream.
+#: Consecutive attempts to resume an event stream.
 MAX_ATTEMPTS: Final = 5
 
 
@@ -55,14 +55,14 @@ class Post:
     Args:
         state: The state of the client.
         data: The bytes of the message.
-        message: The message that they encode; None for an answer to the server.
-        headers: Headers that its revision demands.
-        resumable: The event stream of the answer can be resumed (up to 2025-11-25).
+        message: The decoded message; None for an answer to the server.
+        headers: Headers that its revision requires.
+        resumable: True if the event stream of the answer can be resumed (up to 2025-11-25).
 
     Attributes:
         ids: The ids of the requests in the message.
-        resumable: See above.
-        written: Set once all bytes are written, or never will be.
+        resumable: See Args.
+        written: Set once all bytes were written, or never will be.
     """
 
     def __init__(
@@ -82,28 +82,28 @@ class Post:
         self._headers = headers
         self._message = message
         self._method = message.method if isinstance(message, Request) else "a message"
-        # A broken message without an id is refused by an error without an id; that is its answer.
+        # A malformed message without an id is answered with an error without an id.
         self._is_unreadable = isinstance(message, Malformed) and not self.ids and message.answer
-        # Requests that are left in here when the POST ends get an error: none may hang.
+        # Requests that are still in here when the POST ends get an error, so none hangs.
         self._unanswered = set(self.ids)
         self._head: Mapping[str, str] = {}
         self._parser: EventParser | None = None  # of the event stream, if one comes
         self._scope = trio.CancelScope()
         self._given_up = False
         self._is_refused = False  # and not sent again yet
-        self._heard = False  # a message since the stream was opened last
+        self._heard = False  # a message since the stream was last opened
 
     def give_up(self, seconds: float = 0.0) -> None:
-        """Stop waiting for the answer; the stream gets some seconds to end by itself.
+        """Stop waiting for the answer; the stream may end by itself within some seconds.
 
-        Up to 2025-11-25 the server is told by a message, and the connection can be used again if
-        the stream then ends. On 2026-07-28 closing the stream is the cancellation itself.
+        Up to 2025-11-25 a notification tells the server, and the connection can be reused if the
+        stream then ends. On 2026-07-28 closing the stream is the cancellation.
         """
         self._given_up = True
         self._scope.deadline = trio.current_time() + seconds
 
     async def run(self) -> None:
-        """Send the message and deliver the answer; errors go to the tasks that await answers."""
+        """Send the message and deliver the answer. Errors are raised by the waiting request."""
         try:
             with self._scope:
                 await self._exchange()
@@ -118,7 +118,7 @@ class Post:
             self.written.set()
 
     def _explain(self, error: NetworkFailure) -> Exception:
-        """Distinguish a server that was never reached from a broken exchange."""
+        """Distinguish an unreachable server from an exchange that broke."""
         shown = self._state.shown
         if not error.connected or not self._state.reached:
             return TransportError(f"cannot reach {shown}: {error}")
@@ -135,7 +135,7 @@ class Post:
 
     @property
     def is_unsent(self) -> bool:
-        """True while the server cannot have carried the message out, nor learns of its end."""
+        """True while the server cannot have processed the message, nor needs its cancellation."""
         return not self.written.is_set() or self._is_refused
 
     def _note_written(self) -> None:
@@ -147,7 +147,7 @@ class Post:
         return self._name_operation()
 
     def _name_operation(self) -> str:
-        """Name the subject of the message, for credentials: `tools/call echo`."""
+        """Return the subject of the message, for credentials: `tools/call echo`."""
         params = getattr(self._message, "params", None) or {}
         subject = params.get("name") or params.get("uri")
         return f"{self._method} {subject}" if isinstance(subject, str) else self._method
@@ -158,13 +158,13 @@ class Post:
         sent, refused = self._note_written, self._note_refusal
         try:
             async with send("POST", headers, self._data, sent, refused) as answer:
-                # From now on a failure may mean that the server has done the work.
+                # From now on a failure may mean that the server has processed the request.
                 self._state.reached = True
                 self._head = answer.headers
                 if not 200 <= answer.status < 300:
                     await self._take_refusal(answer)
                 elif not self.ids:
-                    pass  # the server has taken the message; the body has no meaning
+                    pass  # the server has accepted the message; the body has no meaning
                 elif answer.media_type == JSON:
                     body = await answer.read(self._state.limits.message_size)
                     if body is None:
@@ -177,7 +177,7 @@ class Post:
             if self._parser is None or not self._parser.last_id:
                 raise
         if body is not None:
-            # Outside of the block: the connection is free for the next request by now.
+            # Outside of the block: the connection is free for the next request.
             received = read_message(body, self._state.limits)
             if isinstance(received.message, Malformed):
                 raise ProtocolError(f"the answer to {self._method} is not a JSON-RPC message")
@@ -201,8 +201,8 @@ class Post:
             self._heard = False
             try:
                 await self._resume(parser)
-                # A stream without a message is no failure, since servers end streams that wait
-                # for a result. It is no success either: the server could end each at once.
+                # A stream without a message is no failure, since servers end streams that wait for
+                # a result. It is no success either: the server could end each one at once.
                 failures, idle = (0, 0) if self._heard else (failures, idle + 1)
             except NetworkFailure:
                 # Not every break is final: a proxy may have closed an idle connection.
@@ -211,7 +211,7 @@ class Post:
                     raise
 
     async def _resume(self, parser: EventParser) -> None:
-        """Go on with the event stream; always by a GET, however the stream began."""
+        """Continue the event stream, always with a GET."""
         headers = {**self._headers, "Accept": EVENTS, "Last-Event-ID": parser.last_id}
         if SESSION in self._head:  # an `initialize` belongs to the session that it begins
             headers.setdefault(SESSION, self._head[SESSION])
@@ -225,8 +225,8 @@ class Post:
             why = self._state.refusal(answer, error, in_session=False)
             if isinstance(why, AuthError):
                 raise why
-            # Not `SessionEnded`, even for 404: the request may have been carried out, and must
-            # not be sent again in a new session.
+            # Not `SessionEnded`, even for 404: the request may have been processed, and must not be
+            # sent again in a new session.
             raise ConnectionClosed(f"the answer to {self._method} is lost: {why}")
 
     async def _take_refusal(self, answer: StreamedResponse) -> None:
@@ -242,10 +242,10 @@ class Post:
             raise self._state.refusal(answer, error, in_session=in_session)
 
     def _is_answered_by(self, error: ErrorResponse, *, ends_session: bool) -> bool:
-        """Tell the answer to a request from an error that only explains the HTTP status.
+        """Tell whether an error answers a request, or only explains the HTTP status.
 
         404 ends a session whatever its body says (2025-11-25 `basic/transports`, "Session
-        Management"). But servers of both eras also answer 404 to a method that they do not have.
+        Management"). But servers of both eras also answer 404 to an unknown method.
         """
         if ends_session and error.code != METHOD_NOT_FOUND:
             return False
@@ -259,7 +259,7 @@ class Post:
             self._scope.deadline = trio.current_time() + LINGER
 
     def _deliver(self, received: Received) -> None:
-        """Put one message into the inbox, and note the requests that it answers."""
+        """Put one message into the inbox, and remove the requests that it answers."""
         self._heard = True
         message = received.message
         messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
@@ -276,7 +276,7 @@ class Post:
 
 
 def request_ids(message: Decoded | None) -> Sequence[Id]:
-    """List the ids of the requests in a message, malformed ones with a readable id included."""
+    """Return the ids of the requests in a message, including malformed ones with a readable id."""
     if isinstance(message, Request):
         return (message.id,)
     messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)

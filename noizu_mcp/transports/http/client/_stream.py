@@ -1,28 +1,28 @@
 """`HttpStream`: Streamable HTTP as a message stream.
 
-Theory of operation. A message stream is ordered, HTTP requests are not. Each message travels in a
-POST of its own, and order is kept where it matters:
+Theory of operation. A message stream is ordered, HTTP requests are not. Each message is sent in its
+own POST, and order is kept where it matters:
 
-- *requests* start at once, each in a task of its own, side by side;
-- *every other message* (notifications, answers) is awaited: it waits until all POSTs that began
-  before are written, and later messages wait until the server has taken it. So a
-  cancellation never overtakes its request, and no request overtakes the end of the handshake.
+- *requests* start at once and run concurrently, each in a task;
+- *other messages* (notifications, answers) are awaited: each waits until all earlier POSTs are
+  written, and later messages wait until the server has accepted it. So a cancellation never
+  overtakes its request, and no request overtakes the end of the handshake.
 
-`send_nowait` starts requests until it meets another message; `send`, which runs in the one writing
-task, delivers those. Answers of all POSTs, and the messages of the GET stream, meet in the inbox,
-from which `receive` takes them.
+`send_nowait` starts requests until it reaches another message; `send`, which runs in the only
+writing task, delivers those. Answers of all POSTs, and messages of the GET stream, are put into the
+inbox, from which `receive` takes them.
 
-On 2026-07-28 a cancellation is no message: closing the POST is what the server sees. Up to
-2025-11-25 it is sent, and the POST gets some time to end in order.
+On 2026-07-28 a cancellation is not sent: the server sees that the POST was closed. Up to 2025-11-25
+it is sent, and the POST gets some time to end.
 
-A handshake begins a session: its id goes with every later request, its end opens the GET stream,
-`aclose` ends it by a DELETE. A second handshake on the same stream begins another session and
-leaves the GET stream of the first.
+A handshake begins a session: its id is sent with every later request, the end of the handshake
+opens the GET stream, and `aclose` ends the session with a DELETE. A second handshake on the same
+stream begins another session and closes the GET stream of the first.
 
 Why it cannot deadlock: awaited messages are bounded by `TAKE_TIMEOUT`, the head of the GET stream
 by `STAND_TIMEOUT`, the end by `END_TIMEOUT`; bodies are written within the write timeout of the
-backend. Why it cannot grow: the requests in flight are limited above, the inbox is bounded in
-bytes, and the queue holds only messages behind one awaited message (see `engine.Outbox`).
+backend. Why memory is bounded: requests in flight are limited elsewhere, the inbox is limited in
+bytes, and the queue holds only messages after one awaited message (see `engine.Outbox`).
 
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
@@ -49,9 +49,9 @@ from ._post import LINGER, Post
 if TYPE_CHECKING:
     from ....auth.client import RequestAuth
 
-#: Seconds for the server to take a notification or an answer; later messages wait meanwhile.
+#: Seconds for the server to accept a notification or an answer. Later messages wait meanwhile.
 TAKE_TIMEOUT: Final = 10.0
-#: Seconds to wait for the head of the GET stream; some servers send it with the first event.
+#: Seconds to wait for the head of the GET stream. Some servers send it with the first event.
 STAND_TIMEOUT: Final = 1.0
 #: Seconds for the DELETE that ends the session, and for closing connections.
 END_TIMEOUT: Final = 1.0
@@ -60,7 +60,7 @@ _INITIALIZED: Final = "notifications/initialized"
 
 
 class HttpStream(MessageStream):
-    """Carries the messages of one client over HTTP; works while `run` does.
+    """Carries the messages of one client over HTTP, while `run` runs.
 
     Args:
         target: The server.
@@ -68,7 +68,7 @@ class HttpStream(MessageStream):
         auth: The credentials of the client, if it has any.
 
     Attributes:
-        mirrored: The arguments that `Mcp-Param-*` headers mirror, by tool; never None here.
+        mirrored: The arguments mirrored by `Mcp-Param-*` headers, by tool; never None here.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -93,7 +93,7 @@ class HttpStream(MessageStream):
         self._closed = trio.Event()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Keep the connection until `aclose`; then end the session.
+        """Run the connection until `aclose`; then end the session.
 
         Args:
             task_status: Started once messages can be sent.
@@ -104,7 +104,7 @@ class HttpStream(MessageStream):
                 await self._closing.wait()
                 self._nursery.cancel_scope.cancel()
         finally:
-            # First, so that a late message raises instead of waiting for a nursery that is gone.
+            # First, so that a late message raises instead of waiting for a closed nursery.
             self._closing.set()
             self._inbox.close()
             with trio.CancelScope(shield=True):
@@ -113,7 +113,7 @@ class HttpStream(MessageStream):
 
     @property
     def credentials(self) -> Hashable:
-        """A value for the credentials of the last request; see `Backend`."""
+        """A value that identifies the credentials of the last request; see `Backend`."""
         return self._state.backend.credentials
 
     async def receive(self) -> Sequence[Received | Unanswered]:
@@ -121,7 +121,7 @@ class HttpStream(MessageStream):
         return await self._inbox.take_all()
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Start requests; another message, and all behind it, is left to `send`."""
+        """Start requests; the first other message, and all after it, are left to `send`."""
         self._enqueue(messages)
         while self._queue and self._start(self._queue[0]):
             self._queue.popleft()
@@ -137,7 +137,7 @@ class HttpStream(MessageStream):
                 await self._deliver_in_order(data)
 
     async def wait_session_end(self) -> None:
-        """Wait until the GET stream finds that the session is gone; see `MessageStream`."""
+        """Wait until the GET stream finds that the session has ended; see `MessageStream`."""
         await self._state.session_ended.wait()
         self._state.session_ended = trio.Event()  # for the end of the next session
 
@@ -146,7 +146,7 @@ class HttpStream(MessageStream):
         self._state.tell_gap = tell
 
     async def aclose(self) -> None:
-        """End the session, within `END_TIMEOUT`; see `MessageStream`."""
+        """End the session within `END_TIMEOUT`; see `MessageStream`."""
         self._closing.set()
         if self._nursery is not None:
             await self._closed.wait()
@@ -159,7 +159,7 @@ class HttpStream(MessageStream):
         self._queue.extend(messages)
 
     def _start(self, data: bytes) -> bool:
-        """Start a request in a task of its own; False for a message that must be awaited."""
+        """Start a request in a task; False for a message that must be awaited."""
         if not isinstance(data, Outgoing):
             return False  # an answer
         message = data.message
@@ -173,7 +173,7 @@ class HttpStream(MessageStream):
                 # Its answer would begin a session that is never used.
                 self._handshake.give_up()
             self._handshake = post
-        # Noted before its task runs: a notification right behind it must find it.
+        # Stored before its task runs: a notification right after it must find it.
         self._unwritten.add(post)
         for id_ in post.ids:
             self._posts[id_] = post
@@ -186,19 +186,19 @@ class HttpStream(MessageStream):
         finally:
             self._unwritten.discard(post)
             for id_ in post.ids:
-                # Another request may have the id by now; its answer must still find it.
+                # Another request may use the id by now; its answer must still find it.
                 if self._posts.get(id_) is post:
                     del self._posts[id_]
 
     def _cancel_stateless(self, message: Notification) -> bool:
-        """End the POST that a cancellation names, if that is all that the server is to see.
+        """Close the POST that a cancellation names, if that is the cancellation itself.
 
         Returns:
             False if the cancellation must be sent (up to 2025-11-25).
         """
         post = self._cancelled_post(message)
         if post is None or post.resumable:
-            # Without a session the request was answered meanwhile: nothing is to be sent either.
+            # Without a session the request is answered already: nothing needs to be sent.
             return self._state.version is None
         post.give_up()
         return True
@@ -211,18 +211,18 @@ class HttpStream(MessageStream):
         return self._posts.get(id_) if isinstance(id_, str | int) else None
 
     async def _deliver_in_order(self, data: bytes) -> None:
-        """Send a message after all before it, and wait until the server has taken it."""
+        """Send a message after all before it, and wait until the server has accepted it."""
         message = data.message if isinstance(data, Outgoing) else None
         cancelled = self._cancelled_post(message) if isinstance(message, Notification) else None
         if cancelled is not None and cancelled.is_unsent:
             # It may wait for a person to log in: the server has nothing to cancel.
             cancelled.give_up()
             return
-        # Written is enough: waiting for answers would let one slow call block a cancellation.
+        # Written is enough: waiting for answers would let a slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
-        # Its answer may still come, and is ignored; the stream must not outlive this for long.
+        # Its answer may still come, and is ignored; the stream must end soon after this.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
         with trio.move_on_after(TAKE_TIMEOUT) as patience:
@@ -235,10 +235,10 @@ class HttpStream(MessageStream):
             await self._open_get_stream()
 
     async def _open_get_stream(self) -> None:
-        """Listen in the session that has begun, and no longer in the one before.
+        """Open the GET stream of the new session, and leave the stream of the previous one.
 
-        Later messages wait for the head of its answer: a server that asks a question at once, in
-        a call, would otherwise find no stream, and the call would hang.
+        Later messages wait for the head of its answer: if a call made the server send a request
+        before the stream is open, the call would hang.
         """
         if self._get_stream is not None:
             self._get_stream.leave()
@@ -248,10 +248,10 @@ class HttpStream(MessageStream):
             await self._get_stream.answered.wait()
 
     def _create_post(self, data: bytes) -> Post:
-        """Choose the headers of a message by its revision, and make its POST."""
+        """Make the POST of a message, with the headers of its revision."""
         state = self._state
         if not isinstance(data, Outgoing):
-            # An answer, which only servers with a session ask for.
+            # An answer, which only servers with a session request.
             return Post(state, data, None, state.session_headers(), resumable=False)
         message, revision = data.message, data.revision
         if isinstance(message, Request) and revision.stateless:
@@ -273,10 +273,10 @@ class HttpStream(MessageStream):
             try:
                 with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
                     async with backend.send("DELETE", self._state.session_headers()):
-                        pass  # any status is fine, also 405: servers need not support it
+                        pass  # any status is fine, including 405: servers need not support it
             except AuthError as error:
                 logger.warning("the session at %s was not ended: %s", self._state.shown, error)
-            except Exception:  # a headers function failed; the backend must be closed all the same
+            except Exception:  # a headers function failed; the backend must still be closed
                 logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):
             await backend.aclose()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ....engine.aio import TrioSide
     from ._authorization import Authorization
 
-#: Frameworks such as Starlette run the lifespan of the outermost application only.
+#: Frameworks such as Starlette run only the lifespan of the outermost application.
 _NO_LIFESPAN: Final = (
     "The server is not running: its host has not run its lifespan. Pass lifespan=app.lifespan to"
     " the application that mounts it, or enter `async with app.lifespan():` around it"
@@ -47,20 +47,20 @@ PROBES: Final = ("/healthz", "/readyz")
 class HttpApp:
     """A server as an ASGI application, on trio.
 
-    It runs while its lifespan does. A host that speaks the lifespan protocol of ASGI runs it by
-    itself; an application that mounts this one passes `lifespan=app.lifespan` on, or enters it.
+    It serves while its lifespan runs. A host that supports the ASGI lifespan protocol runs it; an
+    application that mounts this one passes `lifespan=app.lifespan`, or enters it.
 
     Args:
         server: The server.
         options: How it is served.
-        handle_signals: While its lifespan runs, SIGINT and SIGTERM also begin to `settle`: for
-            hosts that wait for open streams, which never end by themselves.
+        handle_signals: While its lifespan runs, SIGINT and SIGTERM also start `settle`, for hosts
+            that wait for open streams, which never end by themselves.
 
     Raises:
-        TypeError: Its `auth` is no `BearerAuth`.
-        ValueError: The server requires a scope that clients must not be told to ask for.
-        ValueError: Its `metrics` are those of another server.
-        ImportError: Metrics are wanted, and prometheus_client is not installed.
+        TypeError: Its `auth` is not a `BearerAuth`.
+        ValueError: The server requires a scope that clients must not be told to request.
+        ValueError: Its `metrics` belong to another server.
+        ImportError: Metrics are enabled, and prometheus_client is not installed.
     """
 
     #: Serves the path of the protocol; None while the lifespan does not run.
@@ -72,12 +72,12 @@ class HttpApp:
         self.server = server
         self.options = options
         self._path = options.path.rstrip("/") or "/"
-        # Without a setting only local names are served: DNS rebinding needs a name of its own
+        # By default only local names are served: a DNS rebinding attack uses another name
         # (2025-11-25 `basic/transports`, "Security Warning").
         self._guard = OriginCheck(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
-        self._trio_side: TrioSide | None = None  # where the host runs on asyncio
+        self._trio_side: TrioSide | None = None  # if the host runs on asyncio
         self._handle_signals = handle_signals
         self._ready = False
         self._settling = trio.Lock()
@@ -86,10 +86,10 @@ class HttpApp:
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
-        """Run the server for as long as the block does; then end it in order.
+        """Run the server while the block runs, then end it gracefully.
 
         Args:
-            _app: The application that mounts this one, for those that pass themselves.
+            _app: The application that mounts this one; some frameworks pass it.
 
         Yields:
             None, once requests are answered.
@@ -100,7 +100,7 @@ class HttpApp:
         """
         if self.endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
-        # A host that is not on trio is on asyncio: then trio runs as a guest of its loop.
+        # A host that is not on trio is on asyncio: then trio runs as a guest in its loop.
         if trio.lowlevel.in_trio_task():
             async with self._run():
                 with self._hearing_signals():
@@ -123,12 +123,12 @@ class HttpApp:
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
-        # Only what is served is watched: a test in memory stops at breakpoints.
+        # Only serving is watched: a test in memory may stop at breakpoints.
         from ....telemetry import watching
 
         with single_failure(), watching(self.server.options.watchdog):
             async with (
-                # Outside of the nursery: no task uses the author's resources when they are closed.
+                # Outside of the nursery: when they are closed, no task uses the author's resources.
                 enter_user_code(self.server.lifespan()) as state,
                 trio.open_nursery() as nursery,
             ):
@@ -146,7 +146,7 @@ class HttpApp:
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
-                        # Shielded: a host that cancels still lets requests end in order, in bounded
+                        # Shielded: if the host cancels, requests still end gracefully, in bounded
                         # time.
                         await self.settle()
                     app.running.end_serving()
@@ -154,34 +154,34 @@ class HttpApp:
                     tasks.close()
 
     def leave(self) -> None:
-        """Make `/readyz` answer 503, since the server is about to end; everything else goes on."""
+        """Make `/readyz` answer 503, since the server will end soon. Everything else continues."""
         self._ready = False
 
     async def settle(self) -> None:
-        """Take no new work, end the open streams, and give running requests their time.
+        """Accept no new work, end the open streams, and wait for running requests.
 
-        They get `HttpLimits.grace` seconds, once; bytes that wait are written in two more at most.
+        They get `HttpLimits.grace` seconds, once; waiting bytes are written in at most two more.
         """
         self._ready = False
-        # A signal and the end of the lifespan may both come. The second one waits for the first,
-        # and gives no grace of its own.
+        # A signal and the end of the lifespan may both happen. The second call waits for the first,
+        # without another grace.
         async with self._settling:
             endpoint = self.endpoint
             if endpoint is not None:
                 await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
 
     def _challenge(self, ctx: ServerRequest, error: McpError) -> None:
-        """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
+        """Add the challenge with the missing scopes to an answer (RFC 6750 section 3)."""
         channel, auth = ctx.channel, self.options.auth
         if isinstance(channel, HttpPost) and auth is not None:
             headers = auth.challenge(error.data["requiredScopes"]).headers
-            # The body stays the JSON-RPC error, so the content type of the challenge is left out.
+            # The body is the JSON-RPC error, so the content type of the challenge is left out.
             channel.challenge = [each for each in headers if each[0] != JSON[0]]
 
     @property
     def working(self) -> list[Request]:
-        """The requests that are being worked on, refused ones too; for any thread."""
-        # The copy is one step for the interpreter, so the thread of the watchdog can make it.
+        """The requests whose handlers run, including refused ones. For any thread."""
+        # The copy is atomic for the interpreter, so the watchdog's thread can make it.
         return [each.request for each in list(self._working)]
 
     async def __call__(self, scope: AsgiScope, receive: AsgiReceive, send: AsgiSend) -> None:
@@ -197,14 +197,14 @@ class HttpApp:
                 return
             http = kind(scope, receive, send, body_time)
             if http.unread and not trio.lowlevel.in_trio_task():
-                # A host on asyncio that has not run the lifespan gets nothing but a refusal.
+                # A host on asyncio that has not run the lifespan gets only a refusal.
                 http.unread = False
             await self._answer(http)
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         else:
             await receive()
-            # Before the handshake of a WebSocket is accepted; hosts turn it into 403.
+            # Before the handshake of a WebSocket is accepted; hosts answer 403.
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, http: HttpRequest) -> None:
@@ -225,12 +225,12 @@ class HttpApp:
             logger.debug("a client at %s left before its request was complete", http.client)
         finally:
             if http.unread:
-                await http.drop_body()  # of a request without a complete answer
+                await http.drop_body()  # of a request whose answer is not complete
 
     def _details(self) -> bytes:
-        """Write the body of `/readyz`: the server is ready, and these lines say what is not well.
+        """Return the body of `/readyz`: the server is ready, and these lines list problems.
 
-        It is served without a token, so it holds no secrets.
+        It is served without a token, so it contains no secrets.
         """
         providers = self.server.registry.providers
         health = () if providers is None else providers.health()
@@ -240,31 +240,32 @@ class HttpApp:
         return "".join(["ok\n", *lines]).encode()
 
     def _route(self, http: HttpRequest) -> Awaitable[None]:
-        """Choose what answers a request: the return value, to be awaited."""
-        # Kept by name: the lifespan may end while a token is checked.
+        """Choose the handler of a request. Returns an awaitable."""
+        # Local variables: the lifespan may end while a token is checked.
         endpoint, authorization = self.endpoint, self._authorization
         document = None if authorization is None else authorization.document(http)
         metrics = self._metrics if http.path == "/metrics" else None
         if http.path != self._path and document is None and metrics is None:
             raise self._nothing_at(http)
-        # Before authorization: no page of a foreign site may learn whether a token is good.
+        # Before authorization: a page of another site must not learn whether a token is valid.
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
-            # A browser sends no token with a preflight, so none is asked for.
+            # A browser sends no token with a preflight, so it needs none.
             headers = () if authorization is None else authorization.headers
             return http.respond(200, headers=preflight(http, headers))
         if authorization is not None and document is not None:
             return authorization.serve_document(http, document)
-        if endpoint is None:  # before the token: verifiers may have no loop either
+        # before the token is checked: without the lifespan, verifiers may have no loop either
+        if endpoint is None:
             logger.error(_NO_LIFESPAN)
             raise HttpRefusal(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
         handle = endpoint.handle if metrics is None else partial(_report_metrics, metrics)
         return handle(http) if authorization is None else _admit(http, authorization, handle)
 
     def _nothing_at(self, http: HttpRequest) -> HttpRefusal:
-        """Refuse a request to another path; the error names the endpoint if `/mcp` was left out."""
+        """Make the 404 for another path; it names the endpoint if that is the default path."""
         text, endpoint = f"Nothing is at {http.path[:200]}", mount_of(http.scope) + self._path
-        # Any other path may have been chosen as a secret.
+        # Any other path may be a secret.
         if self._path != PATH:
             return HttpRefusal(404, text, code=INVALID_REQUEST)
         text = f"{text}; the endpoint is {endpoint}"
@@ -278,7 +279,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 phase = "shutdown"
-        except Exception:  # of the author's lifespan; reported to the host, which goes on
+        except Exception:  # of the author's lifespan; reported to the host
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
             await send({"type": f"lifespan.{phase}.failed", "message": text})
@@ -316,7 +317,7 @@ async def _report_metrics(metrics: Metrics, http: HttpRequest) -> None:
     if http.method != "GET":
         allow = [(b"allow", b"GET")]
         raise HttpRefusal(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
-    # Thousands of series take a while to write.
+    # Rendering thousands of series takes a while.
     body = await trio.to_thread.run_sync(metrics.render)
     kind = (b"content-type", metrics.content_type.encode())
     await http.respond(200, body, [kind, (b"cache-control", b"no-store")])

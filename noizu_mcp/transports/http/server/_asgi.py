@@ -1,9 +1,9 @@
-"""The ASGI side: the head of a request, its body within bounds, and plain answers.
+"""The ASGI side: the head of a request, its body within limits, and plain answers.
 
-Hosts differ in how they take an answer that ends before the body of its request. Our own host reads
-what it must. hypercorn 0.18 fails on HTTP/2 at the next part of the body; on HTTP/1.1 it keeps the
-connection for ever. So on other hosts the last part of an answer waits for the end of the body
-(`HttpRequest.unread`). The answer itself does not wait: only its end does.
+Hosts differ when an answer ends before the body of its request. The built-in host reads the rest as
+needed. hypercorn 0.18 fails on HTTP/2 at the next part of the body; on HTTP/1.1 it keeps the
+connection forever. So on other hosts the last part of an answer waits for the end of the body
+(`HttpRequest.unread`). Only the end of the answer waits, not the answer itself.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
@@ -22,46 +22,46 @@ AsgiReceive = Callable[[], Awaitable[AsgiMessage]]
 AsgiSend = Callable[[AsgiMessage], Awaitable[None]]
 HttpHeader = tuple[bytes, bytes]
 
-#: An extension of ASGI by our own host: it writes a part of the body of an answer at once, in the
-#: loop's thread. Otherwise each change would wake one task for each stream, which costs twice as
-#: much.
+#: An ASGI extension of the built-in host: writes a part of the body of an answer without waiting,
+#: in the loop's thread. Otherwise each change would wake one task for each stream, which costs
+#: twice as much.
 #:
-#: Returns the number of bytes that are left; the host writes them before the next part that is sent
-#: in the usual way, which may be empty. None: it cannot be written now, and nothing was.
+#: Returns the number of bytes left, which the host writes before the next part that is sent
+#: normally, possibly an empty one. None if nothing could be written now.
 WriteNowait = Callable[[bytes], int | None]
-#: An extension of ASGI by our own host: the answer goes on after the application has returned. A
-#: task that waits in the application would take more memory than everything else of a stream.
+#: An ASGI extension of the built-in host: the answer continues after the application has returned.
+#: A task that waits in the application would take more memory than the rest of a stream.
 #:
 #: Takes a function that is called if the client disconnects before the answer has ended. Returns a
-#: function that the application calls when it has nothing more to send; an answer without its end
-#: breaks off.
+#: function that the application calls when it has sent everything; an answer without its end is
+#: then incomplete.
 HandOver = Callable[[Callable[[], object]], Callable[[], None]]
-#: Their names as attributes of `send`. Middleware that changes messages has a `send` of its own
-#: without them, so it sees every message.
+#: The extensions are attributes of `send` with these names. Middleware that changes messages passes
+#: another `send` without them, so it sees every message.
 WRITE_NOWAIT: Final = "write_nowait"
 HAND_OVER: Final = "hand_over"
-#: An extension of ASGI by our hosts, in the scope: the seconds from the beginning of a request in
-#: which the end of its answer waits for the rest of its body.
+#: An ASGI extension of both hosts, in the scope: the seconds from the start of a request for which
+#: the end of its answer waits for the rest of its body.
 UNREAD_BODY: Final = "noizu_mcp.unread_body"
-#: An extension of ASGI by our own host, in the scope: `has_body`, True if the whole body of the
-#: request has come, and `task`, the `TaskScope` that runs the application.
+#: An ASGI extension of the built-in host, in the scope: `has_body`, True if the whole body has
+#: arrived, and `task`, the `TaskScope` that runs the application.
 HOSTED: Final = "noizu_mcp.hosted"
 
-#: The header that names the revision of a request, in lower case as ASGI hands it over.
+#: The header with the revision of a request, in lower case as in ASGI.
 VERSION: Final = b"mcp-protocol-version"
 JSON: Final[HttpHeader] = (b"content-type", b"application/json")
 TEXT: Final[HttpHeader] = (b"content-type", b"text/plain; charset=utf-8")
 
 
 class HttpRefusal(Exception):
-    """A request that is answered before it reaches the protocol.
+    """A request that is refused before it reaches the protocol.
 
     Args:
         status: The HTTP status.
         text: The message of the JSON-RPC error in the body.
         code: The code of that error.
         data: The data of that error.
-        headers: Headers beside the content type.
+        headers: Further headers besides the content type.
 
     Attributes:
         status: See Args.
@@ -84,16 +84,16 @@ class HttpRefusal(Exception):
         self._data = data
 
     def body(self, id_: Id | None) -> bytes:
-        """Write the error.
+        """Return the error as JSON.
 
         Args:
-            id_: The id of the request, if that is known.
+            id_: The id of the request, if known.
         """
         return encode_error(ErrorResponse(id_, self._code, str(self), self._data))
 
 
 def unavailable(text: str, seconds: float) -> HttpRefusal:
-    """Refuse a request that may be repeated later (503).
+    """Make the refusal of a request that may be repeated later (503).
 
     Args:
         text: The reason.
@@ -105,17 +105,17 @@ def unavailable(text: str, seconds: float) -> HttpRefusal:
 
 
 def out_of_memory() -> HttpRefusal:
-    """Refuse a request for which no memory is left (503)."""
+    """Make the refusal of a request for lack of memory (503)."""
     return unavailable("Too many bytes are held for clients", 1)
 
 
 def body_too_long(limit: int) -> HttpRefusal:
-    """Refuse a request whose body is longer than the limit (413)."""
+    """Make the refusal of a request whose body exceeds the limit (413)."""
     return HttpRefusal(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
 
 
 class Disconnected(Exception):
-    """The client went away before it had sent its whole request."""
+    """The client disconnected before it had sent its whole request."""
 
 
 class HttpRequest:
@@ -124,26 +124,26 @@ class HttpRequest:
     Args:
         scope: The ASGI scope.
         receive: Returns its body in parts, and a message when the client has disconnected.
-        send: Takes the parts of the answer.
-        body_time: Seconds that its body may take.
+        send: Sends the parts of the answer.
+        body_time: Maximum seconds for its body.
 
     Attributes:
-        method: `POST` and the like.
-        path: The path below the mount point of the application, without a slash at its end.
-        headers: The headers by lower-case name, as they came; the values of a repeated one are
-            joined by commas. `header` reads one of them.
-        version: The value of `MCP-Protocol-Version`; None if it was not sent.
-        has_body: True if it was known at the start that the whole body has come; see `HOSTED`.
-        host_task: The `TaskScope` in which our own host runs the application; None on other hosts.
+        method: `POST` or another method.
+        path: The path below the mount point of the application, without a trailing slash.
+        headers: The headers as received, by lower-case name; repeated values are joined by commas.
+            `header` reads one of them.
+        version: The value of `MCP-Protocol-Version`; None if missing.
+        has_body: True if the whole body had arrived at the start; see `HOSTED`.
+        host_task: The `TaskScope` of the application on the built-in host; None on other hosts.
         unread: True while the end of an answer must wait for the rest of the body.
-        body_since: When the body was waited for first, on trio's clock; None before that.
-        principal: The verified principal; None where nobody is verified.
-        extra: Headers that every answer to it has.
-        size: Bytes of the body that was read.
-        id: The id of the JSON-RPC request in the body, once that is known.
+        body_since: When reading the body first had to wait, on trio's clock; else None.
+        principal: The verified principal; None without authentication.
+        extra: Headers of every answer to it.
+        size: Bytes of the body, once it is read.
+        id: The id of the JSON-RPC request in the body, once it is known.
     """
 
-    # Defaults of the class: most requests need no store for them.
+    # Class attributes as defaults: most requests do not set them.
     principal: Principal | None = None
     extra: tuple[HttpHeader, ...] = ()
     size = 0
@@ -165,7 +165,7 @@ class HttpRequest:
             path = path[len(mount_of(scope)) :]
         self.path = path.rstrip("/") or "/"
         pairs: Sequence[HttpHeader] = scope["headers"]
-        # Not decoded: most headers of a request are never looked at.
+        # Not decoded: most headers are never read.
         self.headers: dict[bytes, bytes] = dict(pairs)
         if len(self.headers) < len(pairs):
             self.headers = _join(pairs)
@@ -177,18 +177,18 @@ class HttpRequest:
             self.has_body, self.host_task, self.unread = hosted["has_body"], hosted["task"], False
 
     def header(self, name: bytes) -> str | None:
-        """Read a header, as text without white space around it; None if it was not sent.
+        """Read a header as text, without surrounding white space; None if missing.
 
         Args:
             name: Its name in lower case.
         """
         value = self.headers.get(name)
-        # As `protocol.read_header` does; a call of that would double the cost.
+        # Like `protocol.read_header`; a call would take twice as long.
         return None if value is None else value.decode("latin-1").strip(" \t")
 
     @property
     def whole_path(self) -> str:
-        """The path from the root of the host, without a slash at its end."""
+        """The path from the root of the host, without a trailing slash."""
         path: str = self.scope["path"]
         root = "" if mount_of(self.scope) else self.scope.get("root_path", "")
         return (root + path).rstrip("/") or "/"
@@ -201,17 +201,17 @@ class HttpRequest:
 
     @property
     def write_nowait(self) -> WriteNowait | None:
-        """Writes a part of the answer at once, where the host can do that; see `WriteNowait`."""
+        """Writes a part of the answer without waiting, if supported; see `WriteNowait`."""
         # Middleware that replaces `send` hides the attribute, and so sees every message.
         return getattr(self.send, WRITE_NOWAIT, None)
 
     @property
     def hand_over(self) -> HandOver | None:
-        """Lets the answer go on without its task, where the host can do that; see `HandOver`."""
+        """Lets the answer continue without its task, if the host supports it; see `HandOver`."""
         return getattr(self.send, HAND_OVER, None)
 
     async def drop_body(self) -> None:
-        """Read and drop the rest of the body, as long as the time for it allows."""
+        """Read and drop the rest of the body, within its time limit."""
         since = trio.current_time() if self.body_since is None else self.body_since
         with trio.move_on_at(since + self._unread_time()):
             while (await self.receive()).get("more_body", False):  # False for a disconnect
@@ -223,24 +223,24 @@ class HttpRequest:
         if UNREAD_BODY in extensions:
             seconds: float = extensions[UNREAD_BODY]["seconds"]
             return seconds
-        # A host can end a connection of HTTP/1. A stream of HTTP/2 is kept until its client ends
+        # A host can close a connection of HTTP/1. A stream of HTTP/2 stays until its client ends
         # it.
         return self._body_time if self.scope.get("http_version", "1.1").startswith("1") else inf
 
     async def wait_disconnect(self) -> None:
-        """Wait until the client has disconnected; once the body is read."""
+        """Wait until the client has disconnected. Call it after the body was read."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
     async def respond(
         self, status: int, body: bytes = b"", headers: Iterable[HttpHeader] = (JSON,)
     ) -> None:
-        """Send a whole answer; to a client that has disconnected, nothing.
+        """Send a complete answer, unless the client has disconnected.
 
         Args:
             status: The HTTP status.
-            body: The body; the answer to HEAD has its length only.
-            headers: The headers, without its length and without `extra`.
+            body: The body; the answer to HEAD only has its length.
+            headers: The headers, without the length and without `extra`.
         """
         length = (b"content-length", b"%d" % len(body))
         head = [*headers, *self.extra, length]
@@ -249,7 +249,7 @@ class HttpRequest:
         try:
             await self.send({"type": "http.response.start", "status": status, "headers": head})
             if self.unread:
-                # The client gets all of the answer now, so that it may stop sending.
+                # The client gets the whole answer now, so that it may stop sending.
                 await self.send({"type": "http.response.body", "body": body, "more_body": True})
                 await self.drop_body()
                 body = b""
@@ -259,7 +259,7 @@ class HttpRequest:
 
 
 def _join(pairs: Sequence[HttpHeader]) -> dict[bytes, bytes]:
-    """Join the values of headers that were sent more than once (RFC 9110 section 5.2)."""
+    """Join the values of repeated headers (RFC 9110 section 5.2)."""
     joined: dict[bytes, bytes] = {}
     for name, value in pairs:
         joined[name] = b"%b, %b" % (joined[name], value) if name in joined else value
@@ -267,8 +267,8 @@ def _join(pairs: Sequence[HttpHeader]) -> dict[bytes, bytes]:
 
 
 def mount_of(scope: AsgiScope) -> str:
-    """Return the mount point if the path begins with it, as it does since version 2.4 of ASGI."""
-    # Only at a whole segment: `/mcp` is no prefix of `/mcp-other`.
+    """Return the mount point if the path begins with it, as it does since ASGI 2.4."""
+    # Only for whole segments: `/mcp` is no prefix of `/mcp-other`.
     path, root = scope["path"], scope.get("root_path", "")
     is_in_front = path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/")
     return root if is_in_front else ""

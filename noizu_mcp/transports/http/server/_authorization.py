@@ -1,6 +1,6 @@
-"""Authorization: the token of each request, and the documents that say where to get one.
+"""Authorization: the token of each request, and the documents that tell where to get one.
 
-Loads with the first application that is given `auth`.
+Loaded with the first application that has `auth`.
 """
 
 from typing import Final
@@ -10,24 +10,24 @@ from ....jsonrpc import INVALID_REQUEST
 from ....types import RequireScopes
 from ._asgi import JSON, HttpHeader, HttpRefusal, HttpRequest
 
-#: Seconds that anybody may keep a metadata document; issuers do not change by the minute.
+#: Seconds for which a metadata document may be cached; issuers rarely change.
 DOCUMENT_AGE: Final = 3600
 
 _ALLOW: Final[HttpHeader] = (b"allow", b"GET, HEAD")
 
 
 class Authorization:
-    """Lets requests in, as the `BearerAuth` of the application decides.
+    """Authenticates requests with the `BearerAuth` of the application.
 
     Args:
-        auth: Decides.
+        auth: Authenticates requests.
         path: The path of the endpoint.
-        requires: The scopes that the server requires of every request. It checks them by itself;
-            here they are for the challenge, so that clients ask for them at once.
+        requires: The scopes that the server requires for every request. The server checks them;
+            here they are added to the challenge, so that clients request them at once.
 
     Raises:
-        TypeError: `auth` is no `BearerAuth`.
-        ValueError: `requires` names a scope that clients must not be told to ask for.
+        TypeError: `auth` is not a `BearerAuth`.
+        ValueError: `requires` names a scope that clients must not be told to request.
     """
 
     def __init__(self, auth: BearerAuth, path: str, requires: RequireScopes | None) -> None:
@@ -36,32 +36,31 @@ class Authorization:
         self._auth = auth
         self._scopes = () if requires is None else requires.scopes
         documents = auth.metadata_documents(path, self._scopes)
-        # The path of a request comes without its last slash.
+        # The path of a request has no trailing slash.
         self._documents = {each.rstrip("/"): body for each, body in documents.items()}
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """Names of the headers that carry tokens, in lower case."""
+        """Names of the headers with tokens, in lower case."""
         return self._auth.headers
 
     def document(self, http: HttpRequest) -> bytes | None:
-        """Find the metadata document that a request is for; None if it is for something else.
+        """Return the metadata document that a request asks for, or None.
 
         Clients look at the root of the host (RFC 9728 section 3.1), wherever this application is
-        mounted. The route that brings them here may be a mount, which takes away a part of the
-        path.
+        mounted. The route to it may be a mount, which removes a part of the path.
         """
         return self._documents.get(http.path) or self._documents.get(http.whole_path)
 
     async def serve_document(self, http: HttpRequest, body: bytes) -> None:
-        """Answer with the metadata document, without a token (RFC 9728 section 3).
+        """Answer with the metadata document; needs no token (RFC 9728 section 3).
 
         Args:
             http: The request.
             body: The document.
 
         Raises:
-            HttpRefusal: The method is another one (405).
+            HttpRefusal: The method is not GET or HEAD (405).
         """
         if http.method not in ("GET", "HEAD"):
             text = f"{http.method} is not allowed"
@@ -73,14 +72,14 @@ class Authorization:
         """Authenticate a request, and answer it if it is refused.
 
         Args:
-            http: The request; gets its `principal`.
+            http: The request; its `principal` is set.
 
         Returns:
-            True if it may go on.
+            True if it is authenticated.
         """
         request = AuthRequest(http.method, http.path, http.scope["headers"], http.client)
         try:
-            # Each request: a session is no authentication (security best practices).
+            # For each request: a session is no authentication (security best practices).
             http.principal = await self._auth.authenticate(request, self._scopes)
         except Challenge as challenge:
             await http.respond(challenge.status, challenge.body, challenge.headers)

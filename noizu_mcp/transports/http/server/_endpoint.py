@@ -1,4 +1,4 @@
-"""The one path of the protocol: POST, GET and DELETE, for clients of both eras.
+"""The path of the protocol: POST, GET and DELETE, for clients of both eras.
 
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
@@ -46,13 +46,12 @@ from ._http_session import SESSION, Sessions, is_handshake
 from ._quotas import Reservation
 from ._running_app import RunningApp
 
-#: Seconds to write the rest once all requests have ended; a client that reads needs far less.
+#: Seconds to write the rest after all requests have ended. A client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
 _IDENTITY: Final[HttpHeader] = (b"accept-encoding", b"identity")
-#: The HTTP status of an error of a handler on 2026-07-28, by its code; every other one travels with
-#: 200.
+#: The HTTP status for errors of handlers on 2026-07-28, by code; 200 for all other codes.
 _STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
     INSUFFICIENT_SCOPE: 403,
@@ -63,7 +62,7 @@ _STATUSES: Final = {
 
 
 class Endpoint:
-    """Serves the path for as long as the application runs.
+    """Serves the path while the application runs.
 
     Args:
         app: The shared part of the application.
@@ -71,9 +70,9 @@ class Endpoint:
     Attributes:
         app: See Args.
         sessions: The sessions with a handshake.
-        open: Number of HTTP requests without a complete answer; of streams that were handed over,
-            `RunningApp.streams` knows.
-        stopping: True once no new work is taken.
+        open: Number of HTTP requests without a complete answer. Handed-over streams are counted in
+            `RunningApp.streams`.
+        stopping: True once no new work is accepted.
     """
 
     def __init__(self, app: RunningApp) -> None:
@@ -90,11 +89,11 @@ class Endpoint:
         """Answer one HTTP request.
 
         Raises:
-            HttpRefusal: The request breaks a rule of the transport, or a limit.
-            Disconnected: The client went away.
+            HttpRefusal: The request violates a rule of the transport, or a limit.
+            Disconnected: The client disconnected.
         """
-        # Counted before any check: `settle` waits until the last answer is written, refusals as
-        # well.
+        # Counted before any check: `settle` waits until the last answer is written, including
+        # refusals.
         self.open += 1
         try:
             self._check_running()
@@ -102,15 +101,14 @@ class Endpoint:
                 await self._post(http)
             elif http.method not in ("GET", "DELETE"):
                 raise _not_allowed(f"{http.method} is not allowed", _METHODS)
-            # 2026-07-28 has no GET and no DELETE, so the id of a live session counts for nothing
-            # here.
+            # 2026-07-28 has no GET and no DELETE, so a session id does not matter here.
             elif http.version == STATELESS.name:
                 text = f"{STATELESS.name} has no sessions: {http.method} means nothing"
                 raise _not_allowed(text, b"POST")
             elif http.method == "GET":
                 await self._get(http)
             else:
-                # From now on the id is answered with 404 (2025-11-25 `basic/transports`).
+                # From now on requests with this id get 404 (2025-11-25 `basic/transports`).
                 self.sessions.delete(self.sessions.find(http))
                 await http.respond(200, headers=())
         finally:
@@ -123,7 +121,7 @@ class Endpoint:
             raise unavailable("The server is shutting down", 1)
 
     async def _get(self, http: HttpRequest) -> None:
-        # Without `Accept` any type is fine (RFC 9110 section 12.5.1).
+        # Without `Accept` any type is acceptable (RFC 9110 section 12.5.1).
         accepted = http.header(b"accept")
         if accepted is not None and not _accepts_events(accepted.lower()):
             raise HttpRefusal(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
@@ -132,17 +130,17 @@ class Endpoint:
         await self.sessions.find(http).read(http, http.header(b"last-event-id"))
 
     async def _post(self, post: HttpPost) -> None:
-        # Pages can send text and forms to other origins without asking first; JSON needs a
+        # Web pages can send text and forms to other origins without a preflight; JSON needs a
         # preflight.
         if post.headers.get(b"content-type") != JSON[1] and not _is_json(post):
             raise HttpRefusal(415, "Content-Type must be application/json", code=INVALID_REQUEST)
         coding = post.headers.get(b"content-encoding")
         if coding is not None and coding.strip(b" \t").lower() not in (b"", b"identity"):
-            # RFC 9110 section 15.5.16 asks to say which codings are taken.
+            # RFC 9110 section 15.5.16 asks to name the supported codings.
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise HttpRefusal(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
         # One scope for the body, and then for the handler, which leaves it (see `TaskScope`). A
-        # body that is there already needs none. The host may watch the waits of this task already.
+        # body that has arrived needs no scope. The host may watch this task already.
         hosted = post.host_task
         is_hosted = hosted is not None and hosted.is_current()
         post.entered = entered = hosted if hosted is not None and is_hosted else TaskScope()
@@ -158,12 +156,12 @@ class Endpoint:
         raise HttpRefusal(408, text, code=INVALID_REQUEST)
 
     async def _read(self, post: HttpPost) -> None:
-        """Read the body of a POST in time, and answer it."""
+        """Read the body of a POST within its time limit, and answer it."""
         reservation = post.reservation = Reservation(self.app.quotas.of(post))
         try:
             body = await post.read(self._messages.message_size)
             post.entered.on_wait = None
-            if post.body_since is not None:  # it came slowly
+            if post.body_since is not None:  # it arrived slowly
                 post.entered.enter().deadline = math.inf
                 self._check_running()
             if len(body) > LARGE:
@@ -174,7 +172,7 @@ class Endpoint:
             if not reservation.reserve(size := memory_bound(body, self.app.quotas.part)):
                 raise post.too_large(size)
             message = decode(body, self._messages)
-            # A request that runs for long would keep the body as long.
+            # A long-running request would keep the body.
             del body
             if post.body_reserved:
                 reservation.release(post.body_reserved)
@@ -189,7 +187,7 @@ class Endpoint:
                 post.close()
 
     def _answer(self, post: HttpPost, message: Decoded) -> Awaitable[None]:
-        """Choose what answers the message of a POST: the return value, to be awaited."""
+        """Choose the handler for the message of a POST. Returns an awaitable."""
         version = post.version
         if isinstance(message, Malformed):
             return self._refuse_malformed(post, message)
@@ -198,8 +196,8 @@ class Endpoint:
         if version == STATELESS.name or _names_stateless(message):
             return self._answer_stateless(post, message)
         if isinstance(message, Request) and not is_handshake(version):
-            # 2025-11-25 `basic/transports` demands 400. The body is the error of 2026-07-28, whose
-            # list of versions tells a client of any revision how to go on.
+            # 2025-11-25 `basic/transports` requires 400. The body is the error of 2026-07-28, whose
+            # list of versions tells a client of any revision how to continue.
             refusal = unsupported(message, version or "")
             self.app.observe(post, message, refusal)
             return send_refusal(post, refusal, HTTP_STATUS, 400)
@@ -207,8 +205,8 @@ class Endpoint:
             session = self.sessions.make(post)
             event = session.receive_from(post, message)
             if isinstance(event, Dispatch):
-                # Only an `initialize` that is valid takes a place in the table, so refused ones
-                # cannot push the sessions of others out. The id travels in the head of its answer.
+                # Only a valid `initialize` gets a place in the table, so refused ones cannot evict
+                # sessions of others. The id is in the head of its answer.
                 self.sessions.add(session)
                 post.extra = (*post.extra, (SESSION, session.id.encode()))
             return session.act_on(post, event)
@@ -218,15 +216,15 @@ class Endpoint:
     async def _refuse_malformed(self, post: HttpPost, message: Malformed) -> None:
         self.app.observe(post, message, SendAnswer(message.error))
         if not message.answer and SESSION in post.headers:
-            # A response to a server request that cannot be read: the request has its answer,
-            # although a broken one, and its task must stop waiting.
+            # A malformed response to a request of the server: the request is answered, and its task
+            # must stop waiting.
             session = self.sessions.find(post)
             event = session.decide(message)
             if event is not None:
                 session.take(event, session.get_stream)
         await post.respond(400, encode(message.error))
 
-    # 2026-07-28: each request carries its own context, and needs no session
+    # 2026-07-28: each request has its own context, and needs no session
 
     async def _answer_stateless(self, post: HttpPost, message: Decoded) -> None:
         if isinstance(message, Notification):
@@ -237,13 +235,13 @@ class Endpoint:
         if not isinstance(message, Request):
             text = f"{STATELESS.name} takes one request or notification in a POST"
             raise HttpRefusal(400, text, code=INVALID_REQUEST)
-        # Headers that repeat the body: intermediaries route by them, so a difference is refused
-        # with 400 and -32020 (2026-07-28 `basic/transports/streamable-http`, "Server Validation").
+        # Headers that repeat the body: intermediaries route by them, so a mismatch is refused with
+        # 400 and -32020 (2026-07-28 `basic/transports/streamable-http`, "Server Validation").
         name = post.reservation.quota.name
         event = read_stateless(message, Origin(post.headers, post.principal, name))
         if isinstance(event, SendAnswer):
             self.app.observe(post, message, event)
-            # Found before the first byte, so the status can still say it.
+            # Found before the first byte is sent, so the status can express it.
             await send_refusal(post, event, HTTP_STATUS, 400)
             return
         post.statuses = _STATUSES
@@ -254,32 +252,32 @@ class Endpoint:
             post.on_expiry = partial(self._stateless.end_subscriptions, post)
         await self._stateless.serve_one(event, post, post.size)
 
-    # The end
+    # Shutdown
 
     async def settle(self, grace: float) -> None:
-        """End the streams that would never end, and wait for running requests.
+        """End the endless streams, and wait for running requests.
 
         Args:
-            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
-                and it takes at most `DRAIN_TIMEOUT` more to write the rest.
+            grace: Seconds for running requests and tasks. Then they are refused or cancelled, and
+                writing the rest takes at most `DRAIN_TIMEOUT` more.
         """
-        # New requests get 503 from here on, so everything that is counted below only shrinks.
+        # New requests get 503 from here on, so the counts below only decrease.
         self.stopping = True
         sessions = list(self.sessions)
-        # Streams without an end come first: waiting for them would use up the grace of all others.
+        # Endless streams come first: waiting for them would use up the grace of all others.
         self._stateless.end_subscriptions()
         for session in sessions:
             session.end_subscriptions()
             session.get_stream.end()
         async with trio.open_nursery() as nursery:
-            # Side by side: the grace is one period for all, not one for each session.
+            # Concurrently: the grace is one period for all, not one for each session.
             nursery.start_soon(self.app.running.tasks.settle, grace)
             nursery.start_soon(self._stateless.settle, grace)
             for session in sessions:
                 if session.requests:
                     nursery.start_soon(session.settle, grace)
         with trio.move_on_after(DRAIN_TIMEOUT):
-            # Every request has its answer by now; bytes may still wait for slow clients.
+            # Every request is answered by now; bytes may still wait for slow clients.
             if self.open:
                 await self._quiet.wait()
             await self.app.streams.wait_for_end()
@@ -290,7 +288,7 @@ class Endpoint:
 
 
 def _is_json(http: HttpRequest) -> bool:
-    """Tell whether the content type, without its parameters, is that of JSON."""
+    """Tell whether the content type, without parameters, is JSON."""
     kind = http.header(b"content-type") or ""
     return kind.partition(";")[0].strip().lower() == "application/json"
 
@@ -300,8 +298,8 @@ def _accepts_events(accepted: str) -> bool:
 
 
 def _names_stateless(message: Decoded) -> bool:
-    """Tell whether the body of a POST names the stateless era."""
-    # Not `isinstance`: all of these come here. Most params of the other era have no `_meta` at all.
+    """Tell whether the body of a POST uses the stateless era."""
+    # Not `isinstance`: all messages come here, and params of the other era usually have no `_meta`.
     params: Mapping[str, Any] | None = getattr(message, "params", None)
     return params is not None and "_meta" in params and is_stateless(params)
 

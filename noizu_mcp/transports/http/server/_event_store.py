@@ -1,15 +1,15 @@
-"""Event streams of one session, kept for clients that resume them after a break.
+"""Event streams of one session, stored for clients that resume them after a break.
 
-Theory of operation. A stream is open until `end`, and has one reader at most: an `EventWriter`,
-which `attach` gives it and `detach` takes away. Each message becomes an event with a number. It is
-kept, and goes to the reader if there is one. A reader that returns names the last event that it
-has, and `replay` gives it the later ones. Without a name it gets the events after `_told`, the
-last one that any reader was given. A stream that has ended can still be replayed.
+Theory of operation. A stream is open until `end`, and has at most one reader: an `EventWriter`, set
+by `attach` and removed by `detach`. Each message becomes an event with a number. It is stored, and
+sent to the reader if there is one. A reader that returns names the last event that it received, and
+`replay` sends it the later ones. Without a name it gets the events after `_told`, the last one that
+was sent to any reader. A stream that has ended can still be replayed.
 
-Why it cannot grow: `EventLog` counts the bytes of all streams of the session before it keeps them.
-Without room it forgets ended streams first, then the oldest events of the stream that grows, and
-then events of other sessions. Why it cannot
-deadlock: only `room` waits, and the writer wakes it whenever a part is taken, and when it closes.
+Why memory is bounded: `EventLog` counts the bytes of all streams of the session before it stores
+them. Without room it drops ended streams first, then the oldest events of the growing stream, and
+then events of other sessions. Why it cannot deadlock: only `room` waits, and the writer wakes it
+when it has sent a part and when it closes.
 
 Source: 2025-11-25 `basic/transports`, "Resumability and Redelivery".
 """
@@ -23,26 +23,26 @@ from ....types import Principal, RequireScopes
 from ._event_writer import EventWriter, event, priming_event
 from ._quotas import Reservation
 
-#: Streams that have ended and are still kept for their readers; the oldest go first.
+#: Ended streams that are stored for their readers. The oldest are dropped first.
 MAX_ENDED: Final = 32
 #: Digits of the number in an event id. A longer number is foreign, and the time that `int` takes
-#: grows with the square of the length.
+#: grows quadratically with the length.
 DIGITS: Final = 18
-#: Bytes counted for each event beside its text, for the objects around it: without them a million
-#: tiny events would stay under the limit.
+#: Bytes counted for each event in addition to its text, for its objects: without them a million
+#: tiny events would stay within the limit.
 OVERHEAD: Final = 128
 
 
 class EventStream:
-    """One stream: its last events, and its present reader; a `ReplyChannel`.
+    """One stream: its last events, and its current reader; a `ReplyChannel`.
 
     Args:
         name: Unique in its session; part of every event id.
-        log: Keeps it, and bounds the bytes of its events.
+        log: Stores it, and limits the bytes of its events.
 
     Attributes:
-        ended: True once no more events come.
-        size: Bytes of events that are kept.
+        ended: True once no more events can come.
+        size: Bytes of stored events.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class EventStream:
         self.size = 0
         self._log = log
         self._last = 0
-        self._told = 0  # the last event that a reader was given
+        self._told = 0  # the last event that was sent to a reader
         self._events: list[tuple[int, bytes, RequireScopes | None]] = []
         self._writer: EventWriter | None = None
         self._reader: Principal | None = None
@@ -75,16 +75,16 @@ class EventStream:
         return self._writer is not None
 
     def attach(self, writer: EventWriter, reader: Principal | None) -> None:
-        """Give the stream a reader, in place of the one it has.
+        """Set the reader of the stream, in place of the current one.
 
-        The connection of the old reader may be dead without a sign. If it is alive, its answer
-        ends in order, after all events that it was sent.
+        The connection of the old reader may be dead without any sign. If it is alive, its answer
+        ends gracefully, after all events that were sent to it.
 
         Args:
             writer: Writes to the reader.
-            reader: The verified principal; None where nobody is verified.
+            reader: The verified principal; None without authentication.
         """
-        # Never two readers: one message goes to one stream only (2025-11-25 `basic/transports`,
+        # Never two readers: a message is sent on one stream only (2025-11-25 `basic/transports`,
         # "Multiple Connections").
         if self._writer is not None:
             self._writer.end()
@@ -95,7 +95,7 @@ class EventStream:
     def dismiss(self, requires: RequireScopes | None) -> None:
         """Close the stream gracefully if the reader's token lacks scopes for later messages.
 
-        A client with another token returns and reads on.
+        A client with another token returns and continues to read.
         """
         if self._writer is not None and not self._may_have(requires):
             self._writer.end()
@@ -105,7 +105,7 @@ class EventStream:
         return requires is None or requires.admits(self._reader)
 
     def detach(self, writer: EventWriter) -> None:
-        """Take the reader away, if it still is the reader."""
+        """Remove the reader, if it is still the current one."""
         # By now another one may read: a client can return before its old connection is given up.
         if self._writer is writer:
             self._writer = None
@@ -113,8 +113,8 @@ class EventStream:
     # Channel
 
     def reserve(self, _size: int, /) -> bool:
-        """Tell that a message may be sent; see `ReplyChannel`."""
-        return True  # the event log and the queue of the reader count the event, when it is sent
+        """Return True; see `ReplyChannel`."""
+        return True  # the event log and the queue of the reader count the event when it is sent
 
     def answer(self, message: bytes, _code: int | None = None, /) -> None:
         """Send the last message; see `ReplyChannel`."""
@@ -126,23 +126,23 @@ class EventStream:
         self.end()
 
     def release(self, seconds: float, /) -> None:
-        """End the reader's answer; it is to come back for the rest; see `ReplyChannel`."""
+        """End the reader's answer, so that it comes back for the rest; see `ReplyChannel`."""
         if self._writer is not None:
-            # The id comes before the end: without one the client could not come back.
+            # The id comes before the end: without an id the client could not come back.
             self.prime(seconds)
             self._writer.end()
 
     def deliver(self, message: bytes, requires: RequireScopes | None = None) -> None:
-        """Send a message; without a reader it is kept, as long as there is space.
+        """Send a message. Without a reader it is stored, as long as there is room.
 
         Args:
             message: The message.
-            requires: Only readers who hold this get it, now and when they come back.
+            requires: Only readers with these scopes get it, now and when they return.
         """
         self._put(message, droppable=False, requires=requires)
 
     def offer(self, message: bytes) -> None:
-        """Send a message, if the reader has room; it is kept anyway."""
+        """Send a message if the reader has room. It is stored in any case."""
         self._put(message, droppable=True)
 
     @property
@@ -157,39 +157,39 @@ class EventStream:
         else:
             await self._writer.room()
 
-    # For readers that come and go
+    # Readers that leave and return
 
     def prime(self, retry: float) -> None:
-        """Give the reader an id to come back with, before there is an event.
+        """Send the reader an id to return with, before there is an event.
 
         Args:
-            retry: Seconds that it is to wait before.
+            retry: Seconds that it should wait before.
         """
         if self._writer is not None:
             self._last += 1
             self._told = self._last
-            # A number of its own, though nothing is kept for it: an id must be unique in the
+            # A number of its own, although nothing is stored for it: an id must be unique in the
             # session (2025-11-25 `basic/transports`, "Resumability and Redelivery").
             self._writer.put(priming_event(f"{self.name}-{self._last}", retry))
 
     def replay(self, number: int | None) -> None:
-        """Send the reader the kept events that came after one.
+        """Send the reader the stored events after a given one.
 
         Args:
-            number: The event; None: the last one that any reader was given.
+            number: The event; None for the last one that was sent to any reader.
         """
         after, writer = self._told if number is None else number, self._writer
         if writer is not None:
             self._told = self._last
             # Only this stream: events of others must not be replayed on it. Scopes are checked
-            # again, since the reader may have returned with another token. A copy: the room for an
-            # event that waits may be made by forgetting events.
+            # again, since the reader may have returned with another token. A copy: making room for
+            # a waiting event may drop events.
             for each, data, requires in list(self._events):
                 if each > after and self._may_have(requires):
                     writer.put(data)
 
     def end(self) -> None:
-        """Take no more messages; the reader's answer ends after the last event."""
+        """Accept no more messages. The reader's answer ends after the last event."""
         if not self.ended:
             self.ended = True
             self._log.note_end(self)
@@ -203,7 +203,7 @@ class EventStream:
             return
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
-        # Kept even while somebody reads: bytes that a host has taken may still be lost on the way.
+        # Stored even while there is a reader: bytes passed to the host may still be lost.
         if self._log.make_room(self, len(data) + OVERHEAD):
             self._events.append((self._last, data, requires))
             self.size += len(data) + OVERHEAD
@@ -212,19 +212,19 @@ class EventStream:
             self._writer.put(data, droppable=droppable)
 
     def shrink(self, size: int) -> int:
-        """Forget the oldest events.
+        """Drop the oldest events.
 
         Args:
-            size: Bytes to free, at least.
+            size: Minimum bytes to free.
 
         Returns:
-            The bytes that were freed.
+            The bytes freed.
         """
         freed = count = 0
         while freed < size and count < len(self._events):
             freed += len(self._events[count][1]) + OVERHEAD
             count += 1
-        # One deletion: taking them from the front one by one would move the rest each time.
+        # One deletion: removing them one by one would move the rest each time.
         del self._events[:count]
         self.size -= freed
         return freed
@@ -234,20 +234,20 @@ class EventLog:
     """The event streams of one session.
 
     Args:
-        limit: Bytes of events that are kept, over all streams. The stream that ended first goes
-            first; then the oldest events of the stream that grows.
+        limit: Maximum bytes of stored events of all streams. The stream that ended first is dropped
+            first; then the oldest events of the growing stream.
         reservation: Counts the events for the client.
 
     Attributes:
-        size: Bytes of events that are kept.
-        streams: The streams by name: those that are open, and those that can still be replayed.
+        size: Bytes of stored events.
+        streams: The streams by name: open ones, and ended ones that can still be replayed.
     """
 
     __slots__ = ("_ended", "_limit", "_opened", "_prefix", "_reservation", "size", "streams")
 
     def __init__(self, limit: int, reservation: Reservation) -> None:
-        # Ids must be unique in the session, and another process may serve a sealed session, with
-        # streams of its own.
+        # Ids must be unique in the session, and another process may serve a sealed session with its
+        # own streams.
         self._prefix = os.urandom(3).hex()
         self._reservation = reservation
         self._limit = limit
@@ -264,13 +264,13 @@ class EventLog:
         return stream
 
     def find(self, event_id: str) -> tuple[EventStream, int] | None:
-        """Find the stream of an event, and the number of the event in it; None: not kept."""
+        """Find the stream of an event, and the event's number in it; None if it is not stored."""
         name, _, number = event_id.partition("-")
         stream = self.streams.get(name)
         # Nothing is left to replay: the client must learn that its answer is lost.
         if stream is None or (stream.ended and stream.size == 0):
             return None
-        # `isdigit` alone admits superscripts, which `int` refuses.
+        # `isdigit` alone accepts superscripts, which `int` rejects.
         if not number.isascii() or not number.isdigit() or len(number) > DIGITS:
             return None
         return stream, int(number)
@@ -281,8 +281,8 @@ class EventLog:
         return any(stream.is_read for stream in self.streams.values())
 
     def end(self) -> None:
-        """End all streams: the session is over."""
-        # A copy: the end of one stream may drop others from the dictionary, by `note_end`.
+        """End all streams: the session has ended."""
+        # A copy: the end of one stream may remove others, in `note_end`.
         for stream in list(self.streams.values()):
             stream.end()
         self.streams.clear()
@@ -290,16 +290,16 @@ class EventLog:
         self._release(self.size)
 
     def make_room(self, stream: EventStream, size: int) -> bool:
-        """Make room for an event of a stream, and count it; False if it cannot be kept."""
+        """Make room for an event of a stream, and count it; False if it cannot be stored."""
         quota = self._reservation.quota
         while (excess := max(self.size + size - self._limit, quota.excess(size))) > 0:
-            # The stream that grows pays itself in the end: one talkative request must not erase the
-            # events of others that are still open.
+            # The growing stream pays for itself in the end: a request with many messages must not
+            # erase the events of other open ones.
             if self._ended:
                 self._forget_one()
             elif stream.size:
                 self._release(stream.shrink(excess))
-            # Only events are given up for an event, no sessions.
+            # To store an event only events are dropped, not sessions.
             elif self.size + size > self._limit or not quota.forget_events(size):
                 return False
         if not self._reservation.reserve(size):
@@ -310,7 +310,7 @@ class EventLog:
         return True
 
     def forget(self, size: int) -> None:
-        """Forget the oldest events, for the sake of others.
+        """Drop the oldest events to make room for others.
 
         Args:
             size: Bytes to free, if there are as many.
@@ -323,7 +323,7 @@ class EventLog:
                 self._release(stream.shrink(self.size - wanted))
 
     def note_end(self, stream: EventStream) -> None:
-        """Keep a stream that has ended, as long as there is space."""
+        """Keep a stream that has ended, as long as there is room."""
         self._ended[stream.name] = stream
         while len(self._ended) > MAX_ENDED:
             self._forget_one()

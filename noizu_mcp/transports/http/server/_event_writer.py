@@ -1,27 +1,27 @@
 """Server-sent events: the text of an event, and an answer that is a stream of events.
 
-Theory of operation. `put` adds events to a queue, and `_drain` writes them to the client in parts.
-A writer has these states:
+Theory of operation. `put` adds events to a queue, and `_drain` sends them to the client in parts. A
+writer has these states:
 
-- *writing*: a task runs `_drain`, with `_writing` as its scope; while that is inside of the host's
-  `send`, `_since` is the time at which the part began;
-- *idle*: the queue is empty, and no task writes. Where the host can write at once, `put` goes past
-  the queue. Else it begins a task for `_drain`, which ends with the queue;
+- *writing*: a task runs `_drain`, in the scope `_writing`; while it is in the host's `send`,
+  `_since` is the time at which the part began;
+- *idle*: the queue is empty, and no task writes. If the host can write without waiting, `put`
+  bypasses the queue. Otherwise it starts a task for `_drain`, which ends when the queue is empty;
 - *ended*: `end` was called. `_drain` writes the rest, then the end of the body;
-- *closed*: nothing more is written. A failure of `_drain`, and its end of the body, lead here.
+- *closed*: nothing more is written. `_drain` closes the writer when it fails or has sent the end.
 
-The task of the request writes the head and the first events. Then it waits for the client to go
-(`serve`), or returns, if the host does that for it (`HandOver`): so an idle stream needs no task
-there. A stream may still be written by another task, since hosts may shield their `send`: the task
-of the request must be able to return meanwhile.
+The task of the request writes the head and the first events. Then it waits for the disconnect
+(`serve`), or returns if the host waits for it (`HandOver`): so an idle stream needs no task.
+Another task may write the stream, since hosts may shield their `send`: the task of the request must
+be able to return meanwhile.
 
-Time is the matter of one task for all streams, `OpenStreams.sweep`: it writes a comment to those
-that were silent for long, ends those whose token must be verified again, and closes those whose
-readers have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `_drain` is at,
+One task for all streams, `OpenStreams.sweep`, handles time: it writes a comment to streams that
+were silent for long, ends those whose token must be verified again, and closes those whose readers
+have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `_drain` is doing,
 wakes all tasks that wait for room, and calls `on_close`, so no task waits for a lost client, even
-if the host cannot be cancelled while it sends. The queue cannot grow: above `HttpLimits.room`
-notices are dropped, and everything that waits is counted for the client. If there is no room for a
-message that must not get lost, the writer is closed.
+if the host cannot be cancelled while it sends. The queue is bounded: above `HttpLimits.room`
+notifications are dropped, and waiting bytes are counted for the client. If there is no room for a
+message that must not be lost, the writer is closed.
 """
 
 import math
@@ -38,34 +38,34 @@ from ._quotas import Quota, Reservation
 
 TaskWork = Callable[[], Awaitable[object]]
 
-#: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`);
-#: `no-transform` keeps them from compressing, which would hold events back as well.
+#: `X-Accel-Buffering` keeps proxies from buffering events (2026-07-28 `streamable-http`);
+#: `no-transform` keeps them from compressing, which would delay events as well.
 EVENT_STREAM: Final[tuple[HttpHeader, ...]] = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
-#: A comment, which clients ignore (the HTML standard, section 9.2.6): proxies close streams that
-#: are silent for long.
+#: A comment, which clients ignore (HTML standard, section 9.2.6). Proxies close streams that are
+#: silent for long.
 KEEPALIVE: Final = b":\n\n"
-#: Bytes of events in one part of the body; later events wait until the client has taken the part.
+#: Maximum bytes of events in one part of the body. Later events wait until the part is sent.
 CHUNK: Final = 64 * 1024
-#: Seconds without an event after which the next one is written at once; those that follow are
+#: Seconds without an event after which the next one is written at once. Events shortly after it are
 #: written together.
 QUIET: Final = 0.001
-#: Seconds that a stream gets at least. Verifiers take a token a little after its end, as clocks
-#: differ; a stream that ended at once would be opened again at once.
+#: Minimum seconds of a stream. Verifiers accept a token slightly after its expiry, since clocks
+#: differ; a stream that ended at once would be reopened at once.
 LEAST: Final = 30.0
-#: Looks at all streams within one silence, at most: with many streams one of them is always due.
+#: Maximum checks of all streams within one keepalive period: with many streams one is always due.
 LOOKS: Final = 16
 
 
 def event(message: bytes, id_: str | None = None) -> bytes:
-    """Write one message as one event.
+    """Format a message as an event.
 
     Args:
-        message: JSON without line ends, as the codec writes it.
-        id_: The event id. A client sends it as `Last-Event-ID` to get the later events.
+        message: JSON without line breaks, as the codec writes it.
+        id_: The event id. A client sends it as `Last-Event-ID` to get later events.
     """
     if id_ is None:
         return b"event: message\ndata: %b\n\n" % message
@@ -73,45 +73,45 @@ def event(message: bytes, id_: str | None = None) -> bytes:
 
 
 def priming_event(id_: str, retry: float) -> bytes:
-    """Write an event that only gives an id and a time (2025-11-25 `basic/transports`).
+    """Format an event that has only an id and a retry time (2025-11-25 `basic/transports`).
 
     Args:
         id_: The id.
-        retry: Seconds that the client is to wait before it comes back.
+        retry: Seconds that the client should wait before it returns.
     """
     return b"id: %b\nretry: %d\ndata: \n\n" % (id_.encode(), round(retry * 1000))
 
 
 def time_left(principal: Principal | None, life: float) -> float:
-    """Return the seconds after which a stream is ended, since its token must be verified again.
+    """Return the seconds until a stream must end, since its token must be verified again.
 
     Args:
-        principal: The principal that opened the stream; without one the time is infinite.
-        life: Seconds after which a token must be shown again, even if it is valid for longer. It
-            may have been revoked, and a client that only reads sends no request.
+        principal: The principal that opened the stream; None for no limit.
+        life: Seconds after which a token must be sent again, even if it is valid for longer. It may
+            have been revoked, and a client that only reads sends no request.
     """
     if principal is None:
         return math.inf
     if principal.expires_at is None:
         return life
-    # `expires_at` is a date, so the clock of the system counts here, and not trio's.
+    # `expires_at` is a date, so it is compared with the system's clock, not trio's.
     return min(max(principal.expires_at - time.time(), LEAST), life)
 
 
 class EventWriter:
-    """Events that wait to be written to one reader: bounded, in order, one writing task at a time.
+    """Events that wait to be sent to one reader: bounded, in order, with one writing task.
 
     Args:
-        streams: The open streams; this one is in it while it is written.
-        quota: Counts the bytes that wait.
-        expires: Time, on trio's clock, at which it is ended.
-        on_expiry: Called then, in place of `end`; again after `LEAST` seconds if it goes on.
+        streams: The open streams; includes this one while it is served.
+        quota: Counts the waiting bytes.
+        expires: Time, on trio's clock, at which the stream must end.
+        on_expiry: Called then instead of `end`; again after `LEAST` seconds if it is still open.
 
     Attributes:
         closed: True once nothing more is written: all events are written, or the reader has
-            gone, or was disconnected.
+            disconnected or was disconnected.
         complete: True once all events and the end are written.
-        dropped: Number of events that were dropped for want of room, or of a reader.
+        dropped: Number of events dropped for lack of room or of a reader.
         on_close: Called when it is closed.
     """
 
@@ -140,7 +140,7 @@ class EventWriter:
         "on_close",
     )
 
-    _send: AsgiSend  # once it is served
+    _send: AsgiSend  # set once it is served
 
     def __init__(
         self,
@@ -160,31 +160,31 @@ class EventWriter:
         self._queue: list[bytes] = []
         self._size = 0
         self._part = 0  # bytes that are being sent
-        self._rest = 0  # bytes that the host has taken past the queue, and not written
+        self._rest = 0  # bytes passed to the host past the queue, and not written
         self._ended = False
         self._sending = False
-        self._since = math.inf  # when the last part began; none yet
+        self._since = math.inf  # when the last part began
         self._served = False
         self._head: Iterable[HttpHeader] | None = None  # of the answer, until it is sent
         self._write: WriteNowait | None = None
         self._writing: trio.CancelScope | None = None  # while a task writes
-        self._leave: Callable[[], object] | None = None  # ends the wait for the client
-        self._taken: trio.Event | None = None  # while somebody waits for room
+        self._leave: Callable[[], object] | None = None  # ends the wait for the disconnect
+        self._taken: trio.Event | None = None  # set by tasks that wait for room
 
     @property
     def has_room(self) -> bool:
-        """False while more than the limit is waiting."""
+        """False while more bytes than the limit wait."""
         return self._size <= self._streams.limits.room or self.closed
 
     def put(self, data: bytes, *, droppable: bool = False) -> None:
-        """Write an event, after those before it."""
+        """Write an event after all earlier ones."""
         if self.closed or (droppable and not self.has_room):
             self.dropped += 1
         elif not self._writes_now(data):
             self._queue_up(data, len(data), droppable=droppable)
 
     def deliver(self, message: bytes) -> None:
-        """Write a message that must not get lost, as an event without an id."""
+        """Write a message that must not be lost, as an event without an id."""
         self.put(event(message))
 
     def offer(self, message: bytes) -> None:
@@ -199,13 +199,13 @@ class EventWriter:
         else:
             self.dropped += 1
             if not droppable:
-                # The client must see that something is missing. It may come back for it.
+                # The client must notice that something is missing. It may return for it.
                 self.close()
 
     def _writes_now(self, data: bytes) -> bool:
-        """Write an event past the queue, if the host can do that and no event is before it."""
-        # Before the first part there is no head. While no task writes, the queue is empty, so that
-        # nothing can be overtaken.
+        """Write an event past the queue, if the host supports it and no event is waiting."""
+        # Before the first part there is no head. While no task writes, the queue is empty, so no
+        # event is overtaken.
         if self._write is None or self._writing is not None or self._since == math.inf:
             return False
         # The host would copy the rest of a large event.
@@ -220,8 +220,8 @@ class EventWriter:
             return False
         self._since = now
         if left:
-            # The host keeps the rest, and writes it before the next part. An empty part is enough
-            # for that, and while it is being sent a client that does not read is noticed.
+            # The host keeps the rest, and writes it before the next part, for which an empty part
+            # is enough. While it is being sent, a client that does not read is noticed.
             self._rest = left
             self._queue_up(b"", left, droppable=False)
         return True
@@ -229,7 +229,7 @@ class EventWriter:
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
         await trio.lowlevel.checkpoint()
-        # One event for all who wait: each checks again, since others may have used the room.
+        # One event for all waiting tasks: each checks again, since others may have used the room.
         while not self.has_room:
             if self._taken is None:
                 self._taken = trio.Event()
@@ -241,15 +241,15 @@ class EventWriter:
         self._rouse()
 
     def close(self) -> None:
-        """Write nothing more: the reader is gone, or is sent away."""
+        """Write nothing more: the reader has disconnected, or is disconnected here."""
         if not self.closed:
             self.closed = True
             self._queue.clear()
             if self._writing is None:
                 self._reservation.close()
             else:
-                # The part that is being sent counts until `_drain` ends. That may be inside of a
-                # `send` which never returns by itself.
+                # The part being sent counts until `_drain` ends, which may be in a `send` that
+                # never returns by itself.
                 self._reservation.release(self._reservation.size - self._part)
                 self._writing.cancel()
             self._note_taken()
@@ -262,20 +262,20 @@ class EventWriter:
     async def serve(self, http: HttpRequest, *, may_hand_over: bool = False) -> bool:
         """Write the answer: its head, and events until `end`, `close` or a disconnect.
 
-        Returns when it is closed, whatever the host does. Without `end` the answer has no end: the
-        reader must see that something is missing.
+        Returns when it is closed, whatever the host does. Without `end` the answer has no end, so
+        the reader notices that something is missing.
 
         Args:
-            http: The request that it answers; its body has been read.
-            may_hand_over: The task of the request has nothing else to do. If the host can go on
-                without it, this returns earlier.
+            http: The request that it answers; its body was read.
+            may_hand_over: True if the task of the request has nothing else to do. If the host can
+                continue without the task, this returns earlier.
 
         Returns:
-            True if the host goes on without the task.
+            True if the host continues without the task.
         """
         if self.closed:
             return False
-        # Counted from the start, also if the head is never taken.
+        # Counted from the start, even if the head is never read.
         self._streams.add(self)
         self._served = True
         self._send, self._write, self._head = http.send, http.write_nowait, http.extra
@@ -283,8 +283,8 @@ class EventWriter:
         handed_over = False
         try:
             if self._write is None:
-                # Another host may shield its `send`, which returns when the connection is closed:
-                # when this task has returned.
+                # Another host may shield its `send`, which returns when the connection is closed,
+                # after this task has returned.
                 self._rouse()
             else:
                 with trio.CancelScope() as self._writing:
@@ -302,14 +302,14 @@ class EventWriter:
         return handed_over
 
     async def _drain(self) -> None:
-        """Write the queue; in the scope `_writing`."""
+        """Write the queue. Runs in the scope `_writing`."""
         drained = False
         try:
-            await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
+            await trio.lowlevel.checkpoint_if_cancelled()  # the request may have ended
             await self._send_queue()
             drained = True
         except OSError:
-            pass  # raised by hosts once the client has gone (ASGI 2.4)
+            pass  # raised by hosts once the client is gone (ASGI 2.4)
         finally:
             self._writing = None
             if self.closed:
@@ -323,10 +323,10 @@ class EventWriter:
             await self._send_message(
                 {"type": "http.response.start", "status": 200, "headers": headers}
             )
-            await self._send_part()  # hosts send the head with the first part, be it empty
+            await self._send_part()  # hosts send the head with the first part, even an empty one
         while self._queue:
             await self._send_part()
-        # One that is closed ends without the end: its reader must see that something is missing.
+        # A closed stream has no end: its reader must notice that something is missing.
         if self._ended and not self.closed:
             await self._send_message({"type": "http.response.body", "body": b""})
             self.complete = True
@@ -337,7 +337,7 @@ class EventWriter:
 
     async def _send_message(self, message: AsgiMessage) -> None:
         self._since = trio.current_time()
-        # Stays True if the host raises: the writer is closed then, and does not read it again.
+        # Stays True if the host raises: the writer is then closed, and does not use it again.
         self._sending = True
         await self._send(message)
         self._sending = False
@@ -346,7 +346,7 @@ class EventWriter:
 
     def _take(self) -> bytes:
         size = count = 0
-        # At least one event, however long it is: half an event would be no use to anybody.
+        # At least one event, whatever its size: half an event is useless.
         while count < len(self._queue) and size < CHUNK:
             size += len(self._queue[count])
             count += 1
@@ -358,7 +358,7 @@ class EventWriter:
         return taken
 
     def check(self, now: float) -> float:
-        """Do the things that are due.
+        """Do everything that is due.
 
         Returns:
             The time of the next check, on trio's clock.
@@ -377,7 +377,7 @@ class EventWriter:
             if now >= due:
                 self.put(KEEPALIVE)
                 due = now + limits.keepalive
-        # A part may begin at any time, and stall; a stream that is sending may fall silent.
+        # A part may begin at any time, and stall; a stream that is sending may become silent.
         return min(due, self._expires, now + limits.stall, now + limits.keepalive)
 
     def _rouse(self) -> None:
@@ -391,9 +391,9 @@ class EventWriter:
 
 
 class OpenStreams:
-    """The open streams of one application, and their time.
+    """The open streams of one application, and their deadlines.
 
-    A scope and a task for the time of each stream would take as much memory as the stream.
+    A scope and a task for each stream's deadlines would take as much memory as the stream.
 
     Args:
         limits: The limits on time and memory for the readers.
@@ -416,38 +416,38 @@ class OpenStreams:
         self._counted = counted
         self._open: dict[EventWriter, None] = {}
         self._sleeping = trio.CancelScope()
-        self._ended: trio.Event | None = None  # while the last one is waited for
+        self._ended: trio.Event | None = None  # set by the task that waits for the last one
 
     def __len__(self) -> int:
         return len(self._open)
 
     def add(self, writer: EventWriter) -> None:
-        """Take in a stream that is being written."""
+        """Add a stream that is being written."""
         self._open[writer] = None
         self._counted.add(writer)
         due = writer.check(trio.current_time())
         self._sleeping.deadline = min(self._sleeping.deadline, due)
 
     def discard(self, writer: EventWriter) -> None:
-        """Forget a stream."""
+        """Remove a stream."""
         self._open.pop(writer, None)
         self._counted.discard(writer)
         if self._ended is not None and not self._open:
             self._ended.set()
 
     async def wait_for_end(self) -> None:
-        """Wait until none is open; no more are opened."""
+        """Wait until no stream is open. No more are opened by then."""
         self._ended = trio.Event()
         if self._open:
             await self._ended.wait()
 
     def close(self) -> None:
-        """Wait no longer for readers that have not read everything."""
+        """Close all streams, even if their readers have not read everything."""
         for writer in list(self._open):
             writer.close()
 
     async def sweep(self) -> None:
-        """Check the streams when it is time, again and again, until cancelled."""
+        """Check the streams whenever one is due, until cancelled."""
         least = min(self.limits.keepalive, self.limits.stall) / LOOKS
         while True:
             now = trio.current_time()

@@ -12,14 +12,14 @@ from ._origin_check import ANY, is_host, is_origin
 if TYPE_CHECKING:
     from ....auth import BearerAuth
 
-#: The path of the protocol unless another is given.
+#: The default path of the protocol.
 PATH: Final = "/mcp"
-#: Hosts that a browser on this machine uses for it; any port.
+#: Hosts by which a browser reaches this machine locally; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def _is_above_zero(_: object, field: Any, value: Any) -> None:
-    # For Python True is an integer, but it is no limit. NaN fails the comparison, as it should.
+    # In Python True is an integer, but it is not a limit. NaN fails the comparison.
     kinds = int if field.type is int else int | float
     if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
         noun = "an integer" if field.type is int else "a number"
@@ -32,36 +32,36 @@ def _limit(default: float) -> Any:
 
 @attrs.frozen(kw_only=True)
 class HttpLimits:
-    """Limits of memory and time that a client can take over HTTP; `Limits` bounds each message.
+    """Limits of memory and time per client over HTTP; `Limits` bounds each message.
 
     Attributes:
-        body_time: Seconds in which the body of a request must have come.
-        sessions: Sessions with a handshake, over all clients. Past it, a client that has more of
-            them than others gives up the one that has been idle longest. Otherwise the session
+        body_time: Seconds within which the body of a request must arrive.
+        sessions: Sessions with a handshake, of all clients. When all are in use, a client that has
+            more of them than others loses the one that has been idle longest. Otherwise the session
             that has been idle longest ends, if it has been idle for a minute, or the new one is
             refused (503).
         session_idle: Seconds without a request or an open stream after which a session ends.
-        streams: Requests of one client that are answered at once. A client is a principal, or an
-            address where nobody is verified: behind a proxy all of them are one.
-        requests: Requests that are answered at once, over all clients, with those of 2025 whose
-            clients have left.
-        memory: Bytes that are held for clients, over all of them: requests and their values,
-            answers and messages until they are written, sessions with their events, and tasks. One
-            client has at most a quarter.
-        stream_life: Seconds after which the stream of a verified reader ends in order, if its token
-            does not end before. The client opens another one, and shows its token again.
-        history: Bytes of events that one session keeps for clients that come back for them.
-        silence: Seconds without a message of the handler, after which its answer becomes a stream,
-            so that no proxy gives up.
+        streams: Concurrent requests of one client. A client is a principal, or without
+            authentication an address: all clients behind a proxy count as one.
+        requests: Concurrent requests of all clients, including those of 2025 revisions whose
+            clients have disconnected.
+        memory: Bytes used for all clients: requests and their values, answers and messages until
+            they are written, sessions with their events, and tasks. One client may use a quarter.
+        stream_life: Seconds after which the stream of an authenticated reader ends gracefully, if
+            its token does not expire before. The client opens another one, and sends its token
+            again.
+        history: Bytes of events that one session stores for clients that resume.
+        silence: Seconds without a message of the handler after which its answer becomes a stream,
+            so that no proxy times out.
         keepalive: Seconds of silence on a stream after which a comment is written.
-        stall: Seconds that a client may leave a part of a stream unread; then it loses the stream
-            (within twice the time).
-        room: Bytes waiting on one stream above which progress and log messages are dropped.
-        retry: Seconds that a client is told to wait before it comes back to a broken stream.
-        grace: Seconds that running requests get at the end.
+        stall: Seconds that a client may leave a part of a stream unread; then the stream is closed
+            (within twice that time).
+        room: Waiting bytes on one stream above which progress and log messages are dropped.
+        retry: Seconds that a client is told to wait before it resumes a broken stream.
+        grace: Seconds for running requests at the end.
 
     Raises:
-        ValueError: A limit is no number, or not above 0.
+        ValueError: A limit is not a number, or not above 0.
     """
 
     body_time: float = _limit(30.0)
@@ -88,7 +88,7 @@ def _list_of(good: Callable[[str], bool], what: str) -> Callable[[object, Any, A
         if not listed or not all(isinstance(each, str) for each in value):
             raise ValueError(f"{field.name} must be a list of strings, not {value!r}")
         for each in value:
-            if each != ANY and not good(each):  # it would match nothing, ever
+            if each != ANY and not good(each):  # it would never match
                 raise ValueError(f"{field.name} must be {what}, or *, not {each!r}")
 
     return check
@@ -127,23 +127,23 @@ class HttpOptions:
     """Options of serving a server over HTTP.
 
     Attributes:
-        path: The one path of the protocol.
-        allowed_hosts: Values of `Host` that are served: names with or without a port; without one,
-            any port. `*` serves every host. None: `LOCAL_HOSTS`.
-        allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
-            `https://app.example.com`. `*` serves every origin.
-        auth: Checks who is calling; None: anybody may call.
-        health: Answer `/healthz` and `/readyz`.
+        path: The path of the protocol.
+        allowed_hosts: Allowed values of `Host`: names with or without a port; without a port, any
+            port. `*` allows every host. None for `LOCAL_HOSTS`.
+        allowed_origins: Allowed values of `Origin` in addition to the allowed hosts:
+            `https://app.example.com`. `*` allows every origin.
+        auth: Authenticates callers; None for no authentication.
+        health: True to answer `/healthz` and `/readyz`.
         metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), with the checks of
-            hosts and `auth`. True, or `telemetry.Metrics` of the server.
-        limits: Limits of memory and time that a client can take.
-        seal_sessions: Make session ids from the result of the handshake, sealed with the
-            `state_keys` of the server. Every process that has the keys can then serve each
-            session, also after a restart.
+            hosts and `auth`. True, or the server's `telemetry.Metrics`.
+        limits: Limits of memory and time per client.
+        seal_sessions: True to make session ids from the result of the handshake, sealed with the
+            `state_keys` of the server. Every process with the keys can then serve each session,
+            also after a restart.
 
     Raises:
         ValueError: The path does not begin with a slash; a value has another type; or a list
-            contains an entry that no `Host` or `Origin` can be.
+            contains an entry that cannot be a `Host` or `Origin`.
     """
 
     path: str = attrs.field(default=PATH, validator=_is_a_path)

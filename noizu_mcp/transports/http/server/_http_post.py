@@ -1,22 +1,20 @@
 """One POST, from its body to its answer: one JSON object, or a stream of events.
 
 Theory of operation. A POST begins undecided. If its first message is the answer, the answer is one
-JSON object, and an error chooses the HTTP status. If a notice or a question comes first, or the
+JSON object, and an error sets the HTTP status. If a notification or a request comes first, or the
 handler is silent for `HttpLimits.silence` seconds, the answer becomes a stream with status 200,
-whose last event is the answer to the request. Nothing is sent before that decision: an error with a
-status of its own could not have it afterwards (2026-07-28 `basic/transports/streamable-http`).
+whose last event is the answer to the request. Nothing is sent before that decision, since the
+status of an error cannot be changed afterwards (2026-07-28 `basic/transports/streamable-http`).
 
 `answer` and `abandon` complete the POST; they never wait. `finish`, in the task of the request,
 sends the answer. Most requests are answered before anything waits, and need nothing else. Otherwise
-`StreamReply` watches the client, and writes the stream: in the task of the request if that has
-nothing else to do, else in a task beside it, from the moment at which the handler waits
-(`watch_disconnect`). `finish` cannot wait for ever: the writer closes itself if the client
-disconnects or does not read, and says so. `close` ends the task, so it does not outlive the
-request.
+`StreamReply` watches for the disconnect, and writes the stream: in the task of the request if that
+has nothing else to do, or else in another task, as soon as the handler waits (`watch_disconnect`).
+`finish` cannot wait forever: the writer closes itself if the client disconnects or does not read,
+and reports it. `close` ends that task, so it does not outlive the request.
 
-`subscriptions/listen` has no handler, and its stream needs no task at all: where the host can do
-it, the stream is handed over and `finish` returns. The end of the writer is then the end of the
-request.
+`subscriptions/listen` has no handler, and its stream needs no task at all: if the host supports it,
+the stream is handed over and `finish` returns. The request then ends with the writer.
 """
 
 import math
@@ -43,7 +41,7 @@ from ._event_writer import EVENT_STREAM, EventWriter
 from ._quotas import Reservation
 from ._running_app import RunningApp
 
-#: Bytes of an event beside its message, at most.
+#: Maximum bytes of an event in addition to its message.
 _FRAME: Final = 64
 
 
@@ -53,23 +51,23 @@ class HttpPost(HttpRequest):
     Attributes:
         app: The application; set before the body is read.
         entered: The scope of the task that answers; set before the body is read.
-        reservation: Counts the POST, its bytes and those of its answer, until that is written; set
-            before the body is read.
+        reservation: Counts the POST, its bytes and the bytes of its answer, until the answer is
+            written; set before the body is read.
         statuses: The HTTP status of errors by their code; 200 for other codes.
         challenge: Headers that are added to an answer with status 403 only.
-        open_stream: Opens a stream that is kept for a client that comes back, read by the writer;
-            None: the answer is sent once.
+        open_stream: Opens a stored stream, which a client can resume, read by the writer; None if
+            the answer is sent once only.
         body_reserved: Bytes of the body that `reservation` counts.
-        polls: The client may be told to come back for the rest.
+        polls: True if the client may be told to come back for the rest.
         expires: Time, on trio's clock, at which a stream must end.
         on_expiry: Called then; see `EventWriter`.
         disconnected: True once the client has disconnected, or has stopped reading.
-        on_gone: Called when the client has disconnected before the answer was complete.
-        handed_over: True once the answer goes on without the task of the request.
+        on_gone: Called if the client disconnects before the answer is complete.
+        handed_over: True once the answer continues without the task of the request.
     """
 
     is_broken = False  # see `ReplyChannel`
-    # Defaults of the class: most requests are answered at once, and need no store for them.
+    # Class attributes as defaults: most requests are answered at once, and do not set them.
     statuses: Mapping[int, int] = MappingProxyType({})
     challenge: Sequence[HttpHeader] = ()
     open_stream: Callable[[EventWriter], EventStream] | None = None
@@ -95,13 +93,13 @@ class HttpPost(HttpRequest):
         """Read the whole body; `reservation` counts it if anything may wait before it is decoded.
 
         Args:
-            limit: Bytes that it may have.
+            limit: Maximum bytes.
 
         Raises:
-            HttpRefusal: It is longer (413), or no memory is left for it; see `too_large`.
-            Disconnected: The client went away.
+            HttpRefusal: It is longer (413), or there is no memory for it; see `too_large`.
+            Disconnected: The client disconnected.
         """
-        # Before the first part is asked for: a client that expects `100 Continue` must not send it.
+        # Before the first part is read: a client that expects `100 Continue` must not send it.
         length = self.headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > limit:
             raise body_too_long(limit)
@@ -115,10 +113,10 @@ class HttpPost(HttpRequest):
                 raise Disconnected
             part: bytes = message.get("body", b"")
             self.size += len(part)
-            # Most bodies come in one part, which needs no copy.
+            # Most bodies arrive in one part, which needs no copy.
             is_whole = not body and not more
             if not (is_whole and self.size <= LARGE):
-                # Before the part is kept: a limit that is checked afterwards is exceeded already.
+                # Counted before the part is kept: otherwise the limit is already exceeded.
                 if not self.reservation.reserve(len(part)):
                     raise self.too_large(len(part))
                 self.body_reserved += len(part)
@@ -131,10 +129,10 @@ class HttpPost(HttpRequest):
                 return bytes(body)
 
     def too_large(self, size: int) -> HttpRefusal:
-        """Refuse the request: no memory is left for more bytes.
+        """Make the refusal of a request for lack of memory.
 
         Args:
-            size: The bytes. If no client may hold as many the status is 413, else 503.
+            size: The additional bytes. If no client may use as many the status is 413, else 503.
         """
         most = self.reservation.quota.quotas.part
         if self.reservation.size + size > most:
@@ -143,16 +141,16 @@ class HttpPost(HttpRequest):
         return out_of_memory()
 
     def start_clock(self) -> None:
-        """Limit the time of a body that must be waited for; before the first wait."""
-        # Not earlier: a deadline costs as much as parsing the body.
+        """Limit the time of a body that is not complete; called before the first wait."""
+        # Not earlier: a deadline takes as long as parsing the body.
         self.body_since = trio.current_time()
         self.entered.enter().deadline = self.body_since + self.app.limits.body_time
 
     # Channel
 
     def reserve(self, size: int, /) -> bool:
-        """Make room for the answer; see `ReplyChannel`."""
-        # Counted by the request, so until the answer is written.
+        """Reserve memory for the answer; see `ReplyChannel`."""
+        # Counted by the request, until the answer is written.
         size += _FRAME
         if not self.reservation.reserve(size):
             return False
@@ -178,14 +176,15 @@ class HttpPost(HttpRequest):
             self._stream.end()
 
     def release(self, seconds: float, /) -> None:
-        """End the HTTP answer before the message; the client is to come back for it."""
-        # 2025-11-25 only: before, a server should not close a stream ahead of the answer.
+        """End the HTTP answer before the message, so that the client comes back for it."""
+        # 2025-11-25 only: in earlier revisions a server should not close a stream before the
+        # answer.
         if self.polls:
             self._slow_reply().release(seconds)
 
     def deliver(self, message: bytes) -> None:
         """Send a message; see `ReplyChannel`."""
-        if not self.complete:  # the event of the answer is the last one of the stream
+        if not self.complete:  # the answer is the last event of the stream
             self._slow_reply().deliver(message)
 
     def offer(self, message: bytes) -> None:
@@ -194,7 +193,7 @@ class HttpPost(HttpRequest):
 
     @property
     def has_room(self) -> bool:
-        """False while too much is waiting; see `ReplyChannel`."""
+        """False while too many bytes are waiting; see `ReplyChannel`."""
         reader = None if self._stream is None else self._stream.reader
         return reader is None or reader.has_room
 
@@ -209,12 +208,12 @@ class HttpPost(HttpRequest):
     # The answer
 
     def watch_disconnect(self) -> None:
-        """Watch the client from now on: the answer takes time; called once at most."""
-        # An answer that is there at once needs neither this task nor a look at the client.
+        """Watch for the disconnect from now on: the answer takes time. Called at most once."""
+        # An answer that is there at once needs neither the task nor the watch.
         self._slow_reply().watch()
 
     async def finish(self, *, may_hand_over: bool = True) -> None:
-        """Wait until there is an answer, and send it, or wait until it is sent or handed over.
+        """Wait until the answer is sent or handed over.
 
         Args:
             may_hand_over: False while a handler works on the request in another task.
@@ -228,15 +227,15 @@ class HttpPost(HttpRequest):
                 return
             if stream.has_begun or self.disconnected:
                 return
-        if self._answer is None:  # cancelled: there is nothing to say
+        if self._answer is None:  # cancelled: there is no answer
             await self.respond(200, headers=EVENT_STREAM)
         else:
-            # An array of answers is 200, whatever one of them says.
+            # An array of answers has status 200, even if it contains errors.
             headers = (JSON, *self.challenge) if self._status == 403 else (JSON,)
             await self.respond(self._status, self._answer, headers)
 
     def close(self) -> None:
-        """Stop the tasks of the answer, and count nothing more."""
+        """Stop the tasks of the answer, and release what is counted."""
         self.on_gone = None
         if self._stream is not None:
             self._stream.close()
@@ -249,7 +248,7 @@ class HttpPost(HttpRequest):
 
 
 class StreamReply:
-    """The answer to a POST that takes time; a stream from its first message, or silence, on.
+    """The answer to a POST that takes time: a stream after its first message, or after silence.
 
     Args:
         post: The POST.
@@ -259,10 +258,11 @@ class StreamReply:
 
     def __init__(self, post: HttpPost) -> None:
         self._post = post
-        self._writer: EventWriter | None = None  # once it is a stream
-        self._kept: EventStream | None = None  # once it is a stream that is kept
-        self._watching: trio.CancelScope | None = None  # of the task that watches the client
-        self._silence: trio.CancelScope | None = None  # while it is waited for
+        self._writer: EventWriter | None = None  # set once it is a stream
+        self._kept: EventStream | None = None  # set once it is a stored stream
+        # of the task that watches for the disconnect
+        self._watching: trio.CancelScope | None = None
+        self._silence: trio.CancelScope | None = None  # while it waits for the end of the silence
         self._changed: trio.Event | None = None  # while the request waits for another task
 
     @property
@@ -272,11 +272,11 @@ class StreamReply:
 
     @property
     def reader(self) -> EventWriter | EventStream | None:
-        """Takes the messages; None before it is a stream."""
+        """Receives the messages; None before it is a stream."""
         return self._kept or self._writer
 
     def deliver(self, message: bytes) -> None:
-        """Send a message that must not get lost."""
+        """Send a message that must not be lost."""
         writer = self._begin()
         (self._kept or writer).deliver(message)
 
@@ -286,23 +286,23 @@ class StreamReply:
         (self._kept or writer).offer(message)
 
     def release(self, seconds: float) -> None:
-        """End the stream before the answer; the client is to come back for it."""
+        """End the stream before the answer, so that the client comes back for it."""
         self._begin()
         if self._kept is not None:
             self._kept.release(seconds)
 
     def end(self) -> None:
-        """Take no more messages."""
+        """Accept no more messages."""
         if self.reader is not None:
             self.reader.end()
         self._note_change()
 
     def watch(self) -> None:
-        """Watch the client, and write the stream, in a task beside the request."""
+        """Watch for the disconnect and write the stream, in another task."""
         self._watching = self._post.app.tasks.spawn(self._watch)
 
     async def finish(self, *, may_hand_over: bool) -> None:
-        """Wait until the stream is written or handed over, or an answer can be sent as it is.
+        """Wait until the stream is written or handed over, or a plain answer can be sent.
 
         Args:
             may_hand_over: False while a handler works on the request in another task.
@@ -312,7 +312,7 @@ class StreamReply:
             await self._watch(may_hand_over=may_hand_over)
             if post.handed_over:
                 return
-        # A disconnected client is not waited for, but the answer is: its request goes on.
+        # Not for a disconnected client, but for the answer: its request continues.
         while not (post.complete and (self._writer is None or self._writer.closed)):
             self._changed = trio.Event()
             await self._changed.wait()
@@ -320,7 +320,7 @@ class StreamReply:
             self._watching.cancel()
 
     def close(self) -> None:
-        """Stop the task that watches, and write nothing more."""
+        """Stop the watching task, and write nothing more."""
         if self._watching is not None:
             self._watching.cancel()
         if self._writer is not None:
@@ -338,7 +338,7 @@ class StreamReply:
             else:
                 writer.on_close = self._leave
                 if post.open_stream is not None:
-                    # Kept from its first event on: a client of a session can come back for any of
+                    # Stored from its first event on: a client of a session can return for any of
                     # them.
                     self._kept = post.open_stream(writer)
                 self._note_change()
@@ -348,11 +348,11 @@ class StreamReply:
         if self._changed is not None:
             self._changed.set()
         if self._silence is not None:
-            # `_watch` goes on: it writes the stream, or has nothing more to do.
+            # `_watch` continues: it writes the stream, or has nothing to do.
             self._silence.cancel()
 
     async def _watch(self, *, may_hand_over: bool = False) -> None:
-        """Wait until the stream begins, or silence is too long; write it until its reader goes."""
+        """Wait until the stream begins, or silence is too long; then write it."""
         post = self._post
         if self._writer is None:
             with trio.move_on_after(post.app.limits.silence) as self._silence:
@@ -361,18 +361,18 @@ class StreamReply:
                 self._leave()
                 return
             if post.complete and self._writer is None:
-                return  # the answer is about to be sent as it is
+                return  # a plain answer is about to be sent
         post.handed_over = await self._begin().serve(post, may_hand_over=may_hand_over)
 
     def _leave(self) -> None:
-        """Note that nothing is written from now on."""
+        """Record that nothing is written from now on."""
         writer, post = self._writer, self._post
         post.disconnected = writer is None or not writer.complete
         if writer is not None and self._kept is not None:
-            # The handler may go on. Its messages are kept, and the client may return for them.
+            # The handler may continue. Its messages are stored, and the client may return for them.
             self._kept.detach(writer)
-        # On 2026-07-28 this cancels the request; up to 2025-11-25 a client that leaves does not
-        # cancel (`basic/transports` of both).
+        # On 2026-07-28 this cancels the request; up to 2025-11-25 a disconnect does not cancel
+        # (`basic/transports` of both).
         if post.on_gone is not None and not post.complete:
             post.on_gone()
         if post.handed_over:

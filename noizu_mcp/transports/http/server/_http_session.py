@@ -1,14 +1,15 @@
 """Sessions of the revisions with a handshake: their state between requests, and their table.
 
 Theory of operation. A session is made for an `initialize`, and gets its id and its place in the
-table once that request proves valid. It is in use while a client waits for an answer or reads a
-stream, and idle otherwise. It ends when its client sends a DELETE, when it has been idle for
-`session_idle` seconds, when another session needs its place, or when the application ends.
-`Sessions.end` is the only way out. It forgets the session first, so a second end finds nothing.
+table once that request is known to be valid. It is in use while a client waits for an answer or
+reads a stream, and idle otherwise. It ends when its client sends a DELETE, when it has been idle
+for `session_idle` seconds, when another session needs its place, or when the application ends.
+`Sessions.end` is the only way to end it. It removes the session first, so a second call finds
+nothing.
 
-No lock is needed, since nothing waits between a look at the table and its change. Memory is
-bounded: the number of sessions by `HttpLimits.sessions`, their events by `EventLog`, and all that
-they keep by the quota of the client.
+No lock is needed, since nothing waits between a check of the table and its change. Memory is
+bounded: the number of sessions by `HttpLimits.sessions`, their events by `EventLog`, and all their
+data by the quota of the client.
 
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
@@ -50,16 +51,16 @@ from ._quotas import EVICTABLE, Quota, Reservation, size_of
 from ._running_app import RunningApp
 from ._session_id import SessionIds
 
-#: In lower case, as ASGI hands header names over.
+#: In lower case, as in ASGI.
 SESSION: Final = b"mcp-session-id"
 #: Bytes of a session itself.
 SESSION_SIZE: Final = 4096
-#: Bytes of a watched URI beside its characters.
+#: Bytes of a watched URI in addition to its characters.
 WATCH_SIZE: Final = 256
-#: Errors of handlers travel with 200. Missing scopes are the exception: 403 carries the challenge
-#: that names them (RFC 6750 section 3).
+#: Errors of handlers have status 200, except for missing scopes: 403 has the challenge that names
+#: them (RFC 6750 section 3).
 ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
-#: A body that is no JSON-RPC message is a bad HTTP request, too.
+#: A body that is not a JSON-RPC message is a bad HTTP request, too.
 STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
 
 
@@ -68,18 +69,18 @@ class HttpSession(Session):
 
     Args:
         app: The shared part of the application.
-        owner: The key of the principal that began it; None where nobody is verified.
+        owner: The key of the principal that began it; None without authentication.
         quota: The quota of its client.
-        table: Forgets it when it ends.
+        table: Removes it when it ends.
 
     Attributes:
         id: The `Mcp-Session-Id`.
         owner: See Args.
         quota: See Args.
         event_log: Its event streams.
-        get_stream: The stream for messages that belong to no request; a GET reads it.
+        get_stream: The stream for messages that belong to no request; read by a GET.
         used: When it was last used, on trio's clock.
-        posts: The POSTs that are being answered.
+        posts: The POSTs without a complete answer.
     """
 
     _sizes: Mapping[str, int] = MappingProxyType({})  # of the values of `put_session`
@@ -87,9 +88,9 @@ class HttpSession(Session):
     def __init__(self, app: RunningApp, owner: str | None, quota: Quota, table: "Sessions") -> None:
         super().__init__(app.running)
         self._app = app
-        # In the nursery of the application: an idle session costs no task.
+        # In the nursery of the application: an idle session needs no task.
         self._tasks = app.tasks.sibling()
-        self.id = ""  # until it is entered
+        self.id = ""  # set when it is added to the table
         self.owner = owner
         self.quota = quota
         self.used = trio.current_time()
@@ -98,8 +99,8 @@ class HttpSession(Session):
         self._reservation = Reservation(quota)
         self.event_log = EventLog(app.limits.history, self._reservation)
         self.get_stream = self.event_log.open()
-        # Changes and other messages without a request go to one stream only, never to a POST of
-        # another request (2025-11-25 `basic/transports`, "Multiple Connections").
+        # Changes and other messages without a request are sent on one stream only, never in the
+        # POST of another request (2025-11-25 `basic/transports`, "Multiple Connections").
         self.channel = self.get_stream
 
     @property
@@ -109,12 +110,12 @@ class HttpSession(Session):
 
     @property
     def idle(self) -> float:
-        """Seconds since it was used."""
+        """Seconds since it was last used."""
         return 0.0 if self.is_used else trio.current_time() - self.used
 
     @property
     def _polls(self) -> bool:
-        # Before 2025-11-25 servers should not end a stream ahead of the answer.
+        # Before 2025-11-25 servers should not end a stream before the answer.
         return self.peer.handshake.revision.polling
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
@@ -125,15 +126,15 @@ class HttpSession(Session):
         return stream
 
     async def read(self, http: HttpRequest, last: str | None) -> None:
-        """Answer a GET with a stream, for as long as the client reads it.
+        """Answer a GET with a stream, as long as the client reads it.
 
         Args:
             http: The request.
-            last: `Last-Event-ID`, the last event that the client has; None: the GET stream,
-                from the last event that any reader was given.
+            last: `Last-Event-ID`, the last event that the client received; None for the GET stream,
+                from the last event that was sent to any reader.
 
         Raises:
-            HttpRefusal: The event is not one of this session, or is no longer kept (400).
+            HttpRefusal: The event is not of this session, or is no longer stored (400).
         """
         stream, number = self.get_stream, None
         if last is not None:
@@ -142,16 +143,16 @@ class HttpSession(Session):
                 text = "Last-Event-ID is not, or no longer, known"
                 raise HttpRefusal(400, text, code=INVALID_REQUEST)
             stream, number = found
-        # The token was checked with the head of this GET, and will not be checked again while it
-        # lasts: so the stream must not last longer than the token is trusted. It ends in order: a
-        # client with a fresh token comes back for the rest.
+        # The token was checked with the head of this GET, and is not checked again while it lasts,
+        # so the stream must not last longer than the token is trusted. It ends gracefully: a client
+        # with a new token returns for the rest.
         life = time_left(http.principal, self._app.limits.stream_life)
         quota = self._app.quotas.of(http)
         writer = EventWriter(self._app.streams, quota, trio.current_time() + life)
         stream.attach(writer, http.principal)
         writer.on_close = partial(self._end_read, stream, writer)
         stream.replay(number)
-        # An id at once: the reader can come back even if the stream breaks before the first event.
+        # An id at once: the reader can return even if the stream breaks before the first event.
         if self._polls and last is None:
             stream.prime(self._app.limits.retry)
         await writer.serve(http, may_hand_over=True)
@@ -161,8 +162,8 @@ class HttpSession(Session):
         self._table.touch(self)
 
     def receive_from(self, post: HttpPost, message: Decoded) -> PeerEvent | None:
-        """Turn a message that came with a POST into its event; see `Peer.receive`."""
-        # The principal of this POST, not of the `initialize`: a fresh token may have other scopes.
+        """Convert the message of a POST to its event; see `Peer.receive`."""
+        # The principal of this POST, not of the `initialize`: a new token may have other scopes.
         event = self.peer.receive(message, Origin(None, post.principal, self.quota.name))
         if self.listeners:
             self.observe_received(message, event, post.size)
@@ -171,30 +172,30 @@ class HttpSession(Session):
     def act_on(self, post: HttpPost, event: PeerEvent | None) -> Awaitable[None]:
         """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
-        Most of it happens when the return value is awaited.
+        Most of it happens when the returned awaitable is awaited.
 
         Args:
             post: The POST.
             event: The meaning of its message.
         """
-        # A fanout is the array of 2025-03-26. One without requests is taken like a notification.
+        # A fanout is a batch of 2025-03-26. Without requests it is handled like a notification.
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
             return self._serve(post, event)
-        # A POST without a request uses the session as well: it must not be taken for idle.
+        # A POST without a request uses the session as well, which is then not idle.
         self._table.touch(self)
         if isinstance(event, SendAnswer):
             return send_refusal(post, event, STATUSES, 200)
         if event is not None:
             self.take(event, self.get_stream)
-        # 2025-11-25 `basic/transports`: 202 and no body for notifications and responses.
+        # 2025-11-25 `basic/transports`: 202 without a body for notifications and responses.
         return post.respond(202, headers=())
 
     async def _serve(self, post: HttpPost, event: Dispatch | Fanout) -> None:
         post.statuses = ANSWERS
         # As a stream the answer can be read again.
         post.open_stream, post.polls = self._open_stream, self._polls
-        # A client that leaves does not cancel its request (2025-11-25 `basic/transports`). The
-        # handler goes on, and the session counts as idle from now on.
+        # A client that disconnects does not cancel its request (2025-11-25 `basic/transports`). The
+        # handler continues, and the session is idle from now on.
         post.on_gone = partial(self._table.touch, self)
         # Before the handler starts: a session with an open answer is not idle, so it cannot lose
         # its place while the handler runs.
@@ -205,7 +206,7 @@ class HttpSession(Session):
                 await serve_in_task(ctx, job, post)
             else:
                 self.take(event, post)
-                # A stream that is handed over would be closed here, before its answers.
+                # A stream that was handed over would be closed here, before its answers.
                 await post.finish(may_hand_over=False)
         finally:
             del self.posts[post]
@@ -217,7 +218,7 @@ class HttpSession(Session):
         return _GetStreamFeed(self.running, self, limit)
 
     def reserve(self, size: int) -> None:
-        """Count bytes that the session keeps.
+        """Count bytes that the session uses.
 
         Raises:
             McpError: There is no room (-32603).
@@ -226,7 +227,7 @@ class HttpSession(Session):
             raise McpError(INTERNAL_ERROR, "No memory is left for the session; try again later")
 
     def release(self, size: int) -> None:
-        """Count bytes of the session no more."""
+        """Subtract bytes of the session."""
         self._reservation.release(size)
 
     def put_value(self, key: str, value: Any) -> None:
@@ -235,7 +236,7 @@ class HttpSession(Session):
         Raises:
             McpError: There is no room (-32603).
         """
-        # Noted: a value may change after it was stored, and would be released with another size.
+        # The size is stored: a value may change later, and would be released with another size.
         size = size_of((key, value))
         self.reserve(size)
         self.release(self._sizes.get(key, 0))
@@ -247,11 +248,11 @@ class HttpSession(Session):
         self._tasks.spawn(work)
 
     def stop(self) -> None:
-        """End in order: open requests are refused, waiting code is woken, streams end."""
+        """End the session gracefully: refuse open requests, wake waiting code, end streams."""
         self._table.end(self)
 
     def end(self) -> None:
-        """End, after the table has forgotten it."""
+        """End, after it was removed from the table."""
         # The refusals of open requests need their streams, which therefore end last.
         self.end_session()
         self.close("The session has ended")
@@ -265,15 +266,15 @@ def _size_of_watch(uri: str) -> int:
 
 
 def _is_asking(fanout: Fanout) -> bool:
-    # `SendAnswer` is the refusal of one message of the array, which needs an answer like a request.
+    # `SendAnswer` refuses one message of the batch, which needs an answer like a request.
     return any(isinstance(event, Dispatch | SendAnswer) for event in fanout.events)
 
 
 class _GetStreamFeed(ChangeFeed):
-    """The changes of a session, on its GET stream.
+    """The changes of a session, sent on its GET stream.
 
-    The GET stream knows its reader, whose token may differ from that of the subscription. So
-    the stream decides who hears of a resource that needs scopes.
+    The GET stream knows its reader, whose token may differ from the subscriber's. So the stream
+    decides who is notified of a resource that requires scopes.
     """
 
     @property
@@ -283,10 +284,10 @@ class _GetStreamFeed(ChangeFeed):
         return found
 
     def watch(self, uri: str) -> None:
-        """Watch a resource, and send a reader away who could not hear of it; see `ChangeFeed`.
+        """Watch a resource, and dismiss a reader who may not be notified of it; see `ChangeFeed`.
 
         Raises:
-            McpError: The limit is reached (-32602), or no memory is left (-32603).
+            McpError: The limit is reached (-32602), or there is no memory (-32603).
         """
         size, session = _size_of_watch(uri), self._http_session
         if self.subscriptions.watches(uri):
@@ -310,7 +311,7 @@ class _GetStreamFeed(ChangeFeed):
         return not self.running.server.registry.hides(uri, self.session.context())
 
     def deliver(self, notice: bytes, change: Hashable) -> None:
-        """Send the notice of a change to readers who may have it; see `ChangeFeed`."""
+        """Send the notification of a change to readers who may get it; see `ChangeFeed`."""
         uri = change[0] if isinstance(change, tuple) else None
         requires = None
         if uri is not None:
@@ -338,7 +339,7 @@ class Sessions:
         return iter(list(self._sessions.values()))
 
     def make(self, http: HttpRequest) -> HttpSession:
-        """Make a session, which `add` enters.
+        """Make a session, to be added with `add`.
 
         Args:
             http: The request that begins it.
@@ -349,17 +350,17 @@ class Sessions:
         return session
 
     def add(self, session: HttpSession) -> None:
-        """Enter a session, once its handshake has begun.
+        """Add a session to the table, once its handshake has begun.
 
         Raises:
-            HttpRefusal: The table or the memory is full, and no session can make room (503).
+            HttpRefusal: The table or the memory is full, and no session can be evicted (503).
         """
         self._enter(session, self._ids.make(session.peer.handshake.agreed(), session.owner))
 
     def _enter(self, session: HttpSession, id_: str) -> None:
         quotas, limit = self._app.quotas, self._app.limits.sessions
         if len(self._sessions) >= limit:
-            # Before the new session stands in the tables: the search must not find it.
+            # Before the new session is in the tables: the search must not find it.
             spare = quotas.find_spare(session.quota)
             if spare is None:
                 raise unavailable(f"More than {limit} sessions", EVICTABLE)
@@ -375,14 +376,14 @@ class Sessions:
         quotas.add_session(session)
 
     def find(self, http: HttpRequest) -> HttpSession:
-        """Find the session of a request, or restore one that another process began.
+        """Find the session of a request, or restore a session that another process began.
 
         Raises:
-            HttpRefusal: No id was sent, or a revision without sessions (400); or there is no such
-                session of this principal (404).
+            HttpRefusal: The id is missing, or the revision has no sessions (400); or this principal
+                has no such session (404).
         """
         version, sent = http.version, http.headers.get(SESSION)
-        # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
+        # A version other than the negotiated one is accepted: the official suite 0.1.16 sends such.
         if version is not None and version not in HANDSHAKE_VERSIONS:
             text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
             data = {"supported": list(SUPPORTED_VERSIONS), "requested": version[:50]}
@@ -392,12 +393,11 @@ class Sessions:
         id_ = sent.decode("latin-1").strip(" \t")  # as `header` reads it
         owner = owner_of(http.principal)
         session = self._sessions.get(id_) or self._take_up(id_, http)
-        # The same 404 for the session of another principal: possession of an id proves nothing, and
-        # the answer must not tell that the id exists (security best practices, "Session
-        # Hijacking").
+        # The same 404 for the session of another principal: knowing an id proves nothing, and the
+        # answer must not reveal that the id exists (security best practices, "Session Hijacking").
         if session is None or session.owner != owner:
             raise HttpRefusal(404, "Session not found; initialize again", code=INVALID_REQUEST)
-        # Another process may have heard that the handshake is complete.
+        # Another process may have received the `initialized` notification.
         if self._ids.sealed and session.peer.handshake.complete():
             session.complete_handshake()
         return session
@@ -407,36 +407,35 @@ class Sessions:
         if agreed is None:
             return None
         session = self.make(http)
-        # The sealed id carries the result of the handshake; nothing else is shared between
-        # processes.
+        # The sealed id contains the result of the handshake; processes share nothing else.
         session.peer.handshake.resume(agreed)
         self._enter(session, id_)
         session.complete_handshake()
         return session
 
     def touch(self, session: HttpSession) -> None:
-        """Note the end of a use; while the use lasts, `HttpSession.is_used` is True."""
+        """Record the end of a use; during the use `HttpSession.is_used` is True."""
         session.used = trio.current_time()
-        # One look for both tables: a session stands in both or in none.
+        # One check for both tables: a session is in both or in none.
         if session.id in self._sessions:
             self._app.quotas.touch_session(session)
 
     def delete(self, session: HttpSession) -> None:
-        """End a session for good, as its client wants it."""
-        # A sealed id could otherwise restore the session in this process.
+        """End a session for good, as requested by its client."""
+        # Otherwise a sealed id could restore the session in this process.
         self._ids.end(session.id)
         self.end(session)
 
     def end(self, session: HttpSession) -> None:
-        """End a session and forget it; ending it twice is fine."""
+        """End a session and remove it; a second call does nothing."""
         if self._sessions.pop(session.id, None) is not None:
             self._app.quotas.remove_session(session)
             session.end()
 
     async def sweep(self) -> None:
-        """End idle sessions, again and again, until cancelled."""
+        """End idle sessions regularly, until cancelled."""
         while True:
-            # A quarter: a session outlives its time by a quarter at most, and looks stay rare.
+            # A session outlives its time by at most a quarter, and checks are rare.
             await trio.sleep(self._app.limits.session_idle / 4)
             for session in self:
                 if session.idle >= self._app.limits.session_idle:
@@ -444,10 +443,10 @@ class Sessions:
 
 
 def is_handshake(version: str | None) -> bool:
-    """Tell whether the header allows a session; without one, the negotiated version counts."""
+    """Tell whether the header allows a session; without it, the negotiated version applies."""
     return version is None or version in HANDSHAKE_VERSIONS
 
 
 def owner_of(principal: Principal | None) -> str | None:
-    """Return the key of the principal that owns a session; None where nobody is verified."""
+    """Return the key of the principal that owns a session; None without authentication."""
     return None if principal is None else principal.key

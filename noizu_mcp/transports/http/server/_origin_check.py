@@ -14,18 +14,18 @@ from ._asgi import HttpHeader, HttpRefusal, HttpRequest
 
 #: Allows every host, or every origin.
 ANY: Final = "*"
-#: A name or an address, and a port; no other character, since a browser might read it differently.
+#: A name or an address, and a port. No other characters, which browsers may read differently.
 _HOST: Final = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-#: The setting that decides about each header, and its option on the command line.
+#: The option for each header, in Python and on the command line.
 _OPTIONS: Final = {
     "Host": "allowed_hosts (--allow-host)",
     "Origin": "allowed_origins (--allow-origin)",
 }
-#: A scheme, a name and a port; a browser sends no more. For a page without a site it sends `null`.
+#: A scheme, a name and a port, as browsers send it. Pages without an origin send `null`.
 _ORIGIN: Final = re.compile(
     r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?|null"
 )
-#: Headers of the answer to a preflight of an allowed origin. Browsers keep it for 600 seconds.
+#: Headers of the answer to a preflight from an allowed origin, cached for 600 seconds.
 _ALLOWED: Final[tuple[HttpHeader, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
     (b"access-control-max-age", b"600"),
@@ -34,21 +34,21 @@ _HEADERS: Final = (
     b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method,"
     b" Mcp-Name, Last-Event-ID"
 )
-#: The name of a header of a tool (RFC 9110 section 5.6.2), in lower case.
+#: The name of a parameter header of a tool (RFC 9110 section 5.6.2), in lower case.
 _PARAM: Final = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+")
-#: Scripts can read other headers only if they are named; a client needs these two.
+#: Scripts can read other headers only if they are exposed; a client needs these two.
 _EXPOSED: HttpHeader = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
-#: A cache must not give the answer for one origin to a page of another one.
+#: A cache must not return the answer for one origin to a page of another one.
 _VARY: HttpHeader = (b"vary", b"Origin")
 
 
 def is_host(text: str) -> bool:
-    """Tell whether a `Host` can be this, or a part of it."""
+    """Tell whether a text can be a `Host`, or a part of one."""
     return _HOST.fullmatch(text.lower()) is not None
 
 
 def is_origin(text: str) -> bool:
-    """Tell whether an `Origin` can be this."""
+    """Tell whether a text can be an `Origin`."""
     return _ORIGIN.fullmatch(text.lower()) is not None
 
 
@@ -61,7 +61,7 @@ class OriginCheck:
     """
 
     def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
-        # A page can repeat a bad request as often as it likes: each reason is logged now and then.
+        # A page can repeat a bad request any number of times: logging is throttled per reason.
         self._throttled_log = ThrottledLog()
         self._latest: bytes | None = None
         self._any_host = ANY in hosts
@@ -73,22 +73,22 @@ class OriginCheck:
         """Check a request.
 
         Returns:
-            Headers of the answer that let an allowed page read it.
+            Response headers that let an allowed page read the answer.
 
         Raises:
-            HttpRefusal: Another host was asked for (421), or a page of another origin asks (403).
+            HttpRefusal: The host is not allowed (421), or the origin is not allowed (403).
         """
-        # Nearly always the host of the request before, which was allowed.
+        # Usually the same host as in the previous request, which was allowed.
         sent = http.headers.get(b"host", b"")
         if sent != self._latest:
-            # Names of hosts have no case, and neither has the scheme of an origin.
+            # Host names and the scheme of an origin are case-insensitive.
             host = (http.header(b"host") or "").lower()
             if not (self._any_host or _is_among(host, self._hosts)):
-                # 421 "Misdirected Request" (RFC 9110 section 15.5.20). After DNS rebinding the name
-                # in `Host` is that of the foreign page, whatever address it leads to.
+                # 421 "Misdirected Request" (RFC 9110 section 15.5.20). After DNS rebinding `Host`
+                # has the name of the foreign page, whatever its address.
                 raise self._refuse(421, http, "Host", host)
             self._latest = sent
-        # Only browsers send it; a request without is allowed. A bad one is answered with 403
+        # Only browsers send it; a request without it is allowed. A bad one is answered with 403
         # (2025-11-25 `basic/transports`, "Security Warning").
         if b"origin" not in http.headers:
             return ()
@@ -101,7 +101,7 @@ class OriginCheck:
         if self._any_origin or origin in self._origins:
             return True
         scheme, _, host = origin.partition("://")
-        # A page of an allowed host asks its own origin.
+        # A page of an allowed host calls its own origin.
         return scheme in ("http", "https") and _is_among(host, self._hosts)
 
     def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> HttpRefusal:
@@ -113,14 +113,14 @@ class OriginCheck:
 
 
 def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[HttpHeader, ...]:
-    """Make the headers of the answer to a CORS preflight.
+    """Return the response headers of a CORS preflight.
 
     Args:
         http: The `OPTIONS` request, checked.
-        tokens: Names of the headers that carry tokens, in lower case.
+        tokens: Names of the headers with tokens, in lower case.
     """
-    # The names of `Mcp-Param-*` come from the tools, so each one that the browser names is
-    # allowed. `*` would not do: it never includes `Authorization` (the Fetch standard).
+    # The names of `Mcp-Param-*` depend on the tools, so every one that the browser requests is
+    # allowed. `*` never includes `Authorization` (Fetch standard).
     asked = (http.header(b"access-control-request-headers") or "").lower().split(",")
     params = {name for each in asked if _PARAM.fullmatch(name := each.strip())}
     more = [*(name for name in tokens if name != "authorization"), *sorted(params)]

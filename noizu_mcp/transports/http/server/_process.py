@@ -17,9 +17,9 @@ from ._app import HttpApp
 from ._http_options import HttpOptions
 from ._serve_http import MARGIN, Serving, make_app, no_signals, serve_app
 
-#: Seconds beyond the sum of all bounds at the end, for a busy machine.
+#: Seconds added to the sum of all timeouts at the end, for a busy machine.
 _SLACK: Final = 0.5
-#: Requests that the log names when they keep a process from ending.
+#: Maximum number of requests that the log names when they keep a process from ending.
 MAX_NAMED: Final = 10
 
 
@@ -37,7 +37,7 @@ def run_process(
     server_name: str,
     parent: int | None,
 ) -> None:
-    """Serve until a signal comes; see `run_http` in `_serving.py`, which loads this late."""
+    """Serve until a signal arrives; see `run_http` in `_serving.py`, which loads this late."""
     app = make_app(server, options, host)
     seconds = longest_end(options, host_options)
     # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.
@@ -53,8 +53,7 @@ async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
     with single_failure():
         async with trio.open_nursery() as watchers:
             if parent is not None:
-                # In a nursery of its own: it has to end when the serving does, and not the other
-                # way round.
+                # In a separate nursery: it must end when serving ends, and not the other way round.
                 watchers.start_soon(_end_with, parent)
             async with trio.open_nursery() as nursery:
                 host = await nursery.start(serve)
@@ -65,12 +64,12 @@ async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
 
 async def _end_with(parent: int) -> None:
     await parent_exit(parent)
-    # The way of every other end: in order, with its grace, and with the watchdog.
+    # Like every other end: graceful, with its grace, and with the watchdog.
     signal.raise_signal(signal.SIGTERM)
 
 
 def longest_end(options: HttpOptions, host_options: HostOptions) -> float:
-    """Add up the seconds that the end in order may take."""
+    """Return the maximum seconds of a graceful end."""
     end = host_options.drain_timeout + host_options.lifespan_timeout
     return host_options.lead + options.limits.grace + MARGIN + end + _SLACK
 

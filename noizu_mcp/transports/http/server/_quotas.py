@@ -1,17 +1,17 @@
-"""Quotas: the memory, the requests and the sessions of each client, and of all together.
+"""Quotas: memory, requests and sessions of each client, and of all clients together.
 
-A bound on all of them alone would let one client use up the share of everybody else.
+With only a total limit, one client could use up the share of all others.
 
 Theory of operation of the memory. Each client has a `Quota` with one number, `held`: the bytes that
-are held for it. An object that holds bytes for a client has a `Reservation`: a POST for its body
+are used for it. An object that uses memory for a client has a `Reservation`: a POST for its body
 and its answer, an event stream for its queue, a session for the data and the events of its client,
-and the tasks of one owner. `Reservation.reserve` counts bytes before they are held, and makes room
+and the tasks of one owner. `Reservation.reserve` counts bytes before they are used, and makes room
 if necessary; `release` and `close` subtract them. An object closes its reservation when it ends, so
 a failure, a disconnect or a cancellation leaves no count behind.
 
-Room is made in this order, and only as much as needed: kept events of the same client, kept events
-of the client that holds the most, idle sessions of that client. A client that has used up its own
-part pays with its own events and sessions only. Nothing waits between the look at the numbers and
+Room is made in this order, and only as much as needed: stored events of the same client, stored
+events of the client that uses the most, idle sessions of that client. A client that has used up its
+own part loses only its own events and sessions. Nothing waits between the check of the numbers and
 their change.
 """
 
@@ -27,24 +27,24 @@ from ....engine import throttled_log
 from ._asgi import HttpRequest, unavailable
 from ._http_options import HttpLimits
 
-#: Sessions that are looked at to find an idle one: more would cost each refused client too much.
+#: Maximum sessions checked to find an idle one: more would make each refused client too costly.
 LOOKS: Final = 100
-#: Seconds that a session must have been idle before another one may take its place, or its memory,
-#: unless its client has more of that than others.
+#: Seconds that a session must be idle before it can be evicted for another one, or for its memory,
+#: unless its client has more than others.
 EVICTABLE: Final = 60.0
-#: The name of the quota of all tasks without a verified principal; no address has spaces.
+#: The name of the quota of tasks without a verified principal. No address has spaces.
 _UNVERIFIED: Final = "tasks without a principal"
 
 
 class KeptEvents(Protocol):
-    """An event log, whose events can be given up."""
+    """An event log, whose events can be dropped."""
 
     def forget(self, size: int) -> None:
-        """Forget events of so many bytes, if it has as many."""
+        """Drop events of at least so many bytes, if there are as many."""
 
 
 class HeldSession(Protocol):
-    """A session that can make room for others.
+    """A session that can be evicted.
 
     Attributes:
         id: The `Mcp-Session-Id`.
@@ -61,7 +61,7 @@ class HeldSession(Protocol):
 
     @property
     def idle(self) -> float:
-        """Seconds since it was used."""
+        """Seconds since it was last used."""
         ...
 
     def stop(self) -> None:
@@ -72,22 +72,22 @@ class SessionTable(OrderedDict[str, HeldSession]):
     """Sessions by their ids, the least recently used first."""
 
     def find_idle(self, seconds: float) -> HeldSession | None:
-        """Find the session that has been idle for longest.
+        """Find the session that has been idle longest.
 
         Args:
-            seconds: The least time that it must have been idle.
+            seconds: The minimum time that it must have been idle.
         """
         for _ in range(min(LOOKS, len(self))):
             oldest = next(iter(self.values()))
             if not oldest.is_used:
-                return oldest if oldest.idle >= seconds else None  # later ones were used later
-            # In use: behind the others, so that the next search does not meet it again.
+                return oldest if oldest.idle >= seconds else None  # all others were used later
+            # In use: moved to the end, so that the next search does not find it again.
             self.move_to_end(oldest.id)
         return None
 
 
 class Quota:
-    """The quota of one client: a principal, or an address where nobody is verified.
+    """The quota of one client: a principal, or an address without authentication.
 
     Args:
         name: The key of the principal, or the address.
@@ -97,9 +97,9 @@ class Quota:
         name: See Args.
         quotas: See Args.
         sessions: Its sessions.
-        requests: Number of its requests that are being answered.
-        held: Bytes that are held for it.
-        logs: The event logs of its sessions that keep events, the oldest first.
+        requests: Number of its running requests.
+        held: Bytes used for it.
+        logs: The event logs of its sessions that store events, the oldest first.
     """
 
     __slots__ = ("__weakref__", "held", "logs", "name", "quotas", "requests", "sessions")
@@ -113,13 +113,13 @@ class Quota:
         self.logs: OrderedDict[KeptEvents, None] = OrderedDict()
 
     def excess(self, size: int) -> int:
-        """Return by how much more bytes would exceed the limits; 0 or less if they fit."""
+        """Return by how many bytes the limits would be exceeded; 0 or less if the size fits."""
         quotas = self.quotas
-        # One client gets a part only: others must find room when it has used up its own.
+        # One client may use a part only, which leaves room for others.
         return size + max(self.held - quotas.part, quotas.held - quotas.limits.memory)
 
     def forget_events(self, size: int) -> bool:
-        """Forget kept events until there is room; False if that does not suffice."""
+        """Drop stored events until there is room; False if that is not enough."""
         quotas = self.quotas
         while (excess := self.excess(size)) > 0:
             logs = self.logs
@@ -131,7 +131,7 @@ class Quota:
         return True
 
     def make_room(self, size: int) -> bool:
-        """Give up kept events, then idle sessions, until there is room; False if there is none."""
+        """Drop stored events, then idle sessions, until there is room; False if not enough."""
         while not self.forget_events(size):
             idle = self._find_idle(size)
             if idle is None:
@@ -142,18 +142,18 @@ class Quota:
         return True
 
     def _find_idle(self, size: int) -> HeldSession | None:
-        """Find a session that makes room."""
+        """Find an idle session to evict."""
         quotas = self.quotas
         if self.held + size > quotas.part:
             return self.sessions.find_idle(EVICTABLE)
         heaviest = quotas.heaviest.find(quotas.held)
-        # At once, so that a client that holds more locks no other client out.
+        # At once, so that a client that uses more cannot lock out others.
         found = heaviest.sessions.find_idle(0) if heaviest.held > self.held + size else None
         return found or quotas.sessions.find_idle(EVICTABLE)
 
 
 class Reservation:
-    """The bytes that one object holds for a client, and the request that it answers, if any.
+    """The bytes that one object uses for a client, and its running request, if any.
 
     Args:
         quota: The quota of the client.
@@ -169,16 +169,16 @@ class Reservation:
         self.size = 0
         self.quota = quota
         self._closed = False
-        self._counted = False  # among the requests of the quota
+        self._counted = False  # whether it counts as a request of the quota
 
     def begin(self) -> None:
-        """Count a request that is to be answered, until `close`.
+        """Count a running request, until `close`.
 
         Raises:
             HttpRefusal: There are too many (503).
         """
         quota, quotas = self.quota, self.quota.quotas
-        # The client's own limit first: that one it can keep by itself.
+        # The client's own limit first: a client can respect it by itself.
         if quota.requests >= quotas.limits.streams:
             raise unavailable(f"More than {quotas.limits.streams} requests at once", 1)
         if quotas.requests >= quotas.limits.requests:
@@ -191,11 +191,11 @@ class Reservation:
         """Count more bytes, and make room for them if necessary.
 
         Returns:
-            False if there is no room, or the reservation is closed: then nothing is counted.
+            False if there is no room, or the reservation is closed. Nothing is counted then.
         """
         quota = self.quota
         quotas = quota.quotas
-        # `excess`, written out: every request passes here.
+        # `excess`, inlined: every request runs this.
         if (
             quota.held + size > quotas.part or quotas.held + size > quotas.limits.memory
         ) and not quota.make_room(size):
@@ -215,7 +215,7 @@ class Reservation:
             self.size -= size
 
     def close(self) -> None:
-        """Subtract all bytes, and the request; closing twice is fine."""
+        """Subtract all bytes, and the request; a second call does nothing."""
         self.release(self.size)
         self._closed = True
         if self._counted:
@@ -225,18 +225,18 @@ class Reservation:
 
 
 class Quotas:
-    """The quotas of all clients that hold something; the `TaskMemory` of an application.
+    """The quotas of all active clients; the `TaskMemory` of an application.
 
     Args:
         limits: The limits of one client and of all.
 
     Attributes:
         limits: See Args.
-        part: Bytes that may be held for one client.
-        requests: Number of requests that are being answered.
-        held: Bytes that are held.
+        part: Maximum bytes for one client.
+        requests: Number of running requests.
+        held: Bytes in use.
         sessions: All sessions.
-        logs: The event logs that keep events, the oldest first.
+        logs: The event logs that store events, the oldest first.
         heaviest: Finds the quota with the most bytes.
     """
 
@@ -247,10 +247,11 @@ class Quotas:
         self.held = 0
         self.sessions = SessionTable()
         self.logs: OrderedDict[KeptEvents, None] = OrderedDict()
-        # Weak: requests, sessions and streams refer to their quota, which vanishes with the last
-        # of them.
+        # Weak: requests, sessions and streams refer to their quota, which is freed with the last of
+        # them.
         self._quotas: WeakValueDictionary[str, Quota] = WeakValueDictionary()
-        # Kept, so that a client with one request after the other needs no new quota each time.
+        # Kept alive, so that a client with consecutive requests does not need a new quota each
+        # time.
         self._latest: Quota | None = None
         self._tasks: dict[str, Reservation] = {}
         self._busiest = Most(self._quotas, lambda quota: len(quota.sessions))
@@ -260,8 +261,8 @@ class Quotas:
         return len(self._quotas)
 
     def of(self, http: HttpRequest) -> Quota:
-        """Find the quota of the client that sends a request."""
-        # Written out: each POST comes here, nearly always from the latest client.
+        """Return the quota of the client of a request."""
+        # Inlined: every POST runs this, usually for the latest client.
         client = http.scope.get("client")
         name = str(client[0]) if client else "unknown"
         if http.principal is not None:
@@ -274,32 +275,32 @@ class Quotas:
         return quota
 
     def named(self, name: str) -> Quota:
-        """Find the quota of a client by the key of its principal, or its address."""
+        """Return the quota of a client by the key of its principal, or its address."""
         quota = self._quotas.get(name)
         if quota is None:
             quota = self._quotas[name] = Quota(name, self)
         return quota
 
     def add_session(self, session: HeldSession) -> None:
-        """Count a session."""
+        """Add a session."""
         self.sessions[session.id] = session.quota.sessions[session.id] = session
         self._busiest.note(session.quota)
 
     def remove_session(self, session: HeldSession) -> None:
-        """Forget a session that is counted."""
+        """Remove a session."""
         del self.sessions[session.id], session.quota.sessions[session.id]
 
     def touch_session(self, session: HeldSession) -> None:
-        """Note that a counted session was used."""
+        """Record that a session was used."""
         self.sessions.move_to_end(session.id)
         session.quota.sessions.move_to_end(session.id)
 
     def find_spare(self, quota: Quota) -> HeldSession | None:
-        """Find a session that makes room for another one of a client."""
+        """Find a session to evict for a new one of a client."""
         busiest = self._busiest.find(len(self.sessions))
-        # A client that has the most pays for the new session with one of its own. One that has two
-        # more than the new one's client gives up an idle session at once, so others cannot lock a
-        # client out. Otherwise all are alike, and a session must have been idle for a minute.
+        # A client with the most sessions gives up one of its own. A client with two more than the
+        # new session's client loses an idle session at once, so others cannot lock a client out.
+        # Otherwise a session must have been idle for a minute.
         if busiest is quota and len(quota.sessions) > 1:
             return quota.sessions.find_idle(EVICTABLE)
         if len(busiest.sessions) > len(quota.sessions) + 1:
@@ -318,7 +319,7 @@ class Quotas:
         if reservation is None:
             reservation = self._tasks[name] = Reservation(self.named(name))
         if change > 0:
-            reservation.reserve(change)  # `make_room` has made it
+            reservation.reserve(change)  # `make_room` was called before
         else:
             reservation.release(-change)
         if not reservation.size:
@@ -343,19 +344,19 @@ class Most:
         self._found: Callable[[], Quota | None] = _no_quota
 
     def note(self, quota: Quota) -> None:
-        """Look at a quota that has more than before."""
+        """Check a quota that has more than before."""
         found = self._found()
         if found is None or self._amount(quota) > self._amount(found):
             self._found = ref(quota)
 
     def find(self, total: int) -> Quota:
-        """Find the quota; there must be one.
+        """Find the quota; there must be at least one.
 
         Args:
-            total: The amount that all quotas have.
+            total: The sum over all quotas.
         """
-        # A search looks at every quota. The last result is good enough while it has more than the
-        # average: otherwise each client that is refused would cost a search.
+        # A search checks every quota. The last result is used while it has more than the average:
+        # otherwise each refused client would cost a search.
         found = self._found()
         if found is None or self._amount(found) * len(self._quotas) <= total:
             found = max(self._quotas.values(), key=self._amount)
@@ -364,10 +365,10 @@ class Most:
 
 
 def size_of(value: object) -> int:
-    """Add up the bytes of a value and of the values in it; other objects count without their parts.
+    """Return the bytes of a value and of the values in it; parts of other objects are not counted.
 
     Args:
-        value: Any value; one that contains itself is fine.
+        value: Any value; cycles are allowed.
     """
     sizes: dict[int, int] = {}
     rest = [value]
@@ -383,4 +384,4 @@ def size_of(value: object) -> int:
 
 
 def _no_quota() -> None:
-    """Refer to nothing, as a dead weak reference does."""
+    """Return None, like a dead weak reference."""

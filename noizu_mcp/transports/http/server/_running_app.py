@@ -18,10 +18,10 @@ from ._quotas import Quotas
 class TaskGroup:
     """Tasks that end together: the tasks of the application, or of one session.
 
-    A nursery of its own would cost each idle session a task.
+    A nursery for each session would need a task while it is idle.
 
     Args:
-        nursery: Where the tasks run.
+        nursery: Runs the tasks.
     """
 
     __slots__ = ("_closed", "_nursery", "_scopes")
@@ -39,10 +39,10 @@ class TaskGroup:
         return TaskGroup(self._nursery)
 
     def spawn(self, work: TaskWork) -> trio.CancelScope:
-        """Run a coroutine function until it ends or `close` is called; a failure is logged.
+        """Run a coroutine function until it ends or `close` is called. A failure is logged.
 
         Returns:
-            The scope that cancels this task alone. Once the group is closed, nothing is run.
+            The scope that cancels this task only. Once the group is closed, nothing is run.
         """
         scope = trio.CancelScope()
         if not self._closed:
@@ -51,7 +51,7 @@ class TaskGroup:
         return scope
 
     def close(self) -> None:
-        """Cancel the tasks, and start no others."""
+        """Cancel the tasks, and start no more."""
         # Without waiting: each task removes itself, and its nursery waits for the last one.
         self._closed = True
         for scope in self._scopes:
@@ -59,7 +59,7 @@ class TaskGroup:
 
     async def _run(self, work: TaskWork, scope: trio.CancelScope) -> None:
         try:
-            # The nursery is that of the application: a failure must not end what others do in it.
+            # The nursery belongs to the application: a failure must not end its other tasks.
             with crashes_logged("a task of an HTTP connection failed"), scope:
                 await work()
         finally:
@@ -89,7 +89,7 @@ class RunningApp:
         self.running = RunningServer(server, ROUTES, state, "http", tasks.spawn, memory=self.quotas)
         self.limits = options.limits
         self.seal_sessions = options.seal_sessions
-        # Not in tasks of a session: when that ends, the bytes that wait are still written.
+        # Not in the tasks of a session: when it ends, waiting bytes are still written.
         self.streams = OpenStreams(options.limits, server.telemetry.streams, tasks.spawn)
         self.tasks = tasks
 
@@ -97,7 +97,7 @@ class RunningApp:
         """Show a message that reaches no session to the listeners."""
         telemetry = self.running.server.telemetry
         if telemetry.listeners:
-            # Any other text is not passed on: labels of metrics must not come from clients.
+            # Other texts are not passed on: labels of metrics must not come from clients.
             version = http.version
             place = Place("http", version if version in SUPPORTED_VERSIONS else None)
             observe_message(telemetry, place, message, event, http.size)

@@ -1,4 +1,4 @@
-"""Serving over HTTP: the application of a server and the host of it, from start to end."""
+"""Serving over HTTP: the application of a server and its host, from start to end."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -20,35 +20,35 @@ from ._origin_check import is_host
 
 #: Addresses to listen at that mean every address of this machine.
 _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
-#: Seconds beyond the grace of running requests, in which the application answers those that are
-#: refused at its end.
+#: Seconds added to the grace of running requests, in which the application answers the requests
+#: that are refused at its end.
 MARGIN: Final = 0.5
 
-#: The servers that an application can be served on, by name.
+#: The HTTP servers for an application, by name.
 SERVERS: Final[dict[str, Callable[..., Awaitable[None]]]] = {
     "noizu": partial(serve_asgi, probes=PROBES),
     "hypercorn": serve_hypercorn,
 }
 
-#: Calls a function in the loop when it is time to end.
+#: Calls a function in the loop when serving should end.
 SignalScope = Callable[[Callable[[], object]], AbstractContextManager[None]]
 
 
 def no_signals(_end: Callable[[], object]) -> AbstractContextManager[None]:
-    """Leave signals to others; see `ending_on_signals`."""
+    """Handle no signals; see `ending_on_signals`."""
     return nullcontext()
 
 
 class Serving(Protocol):
-    """A host that serves, of either make."""
+    """A host that serves, of either kind."""
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The URLs that it listens at."""
+        """The URLs on which it listens."""
         ...
 
     def stop(self) -> None:
-        """End in order."""
+        """Stop gracefully."""
         ...
 
 
@@ -65,26 +65,26 @@ async def serve_http(
 ) -> None:
     """Serve over Streamable HTTP until its `Host` is stopped, or the task is cancelled.
 
-    Its end is bounded, but for handlers that shield themselves from cancellation, or block the
-    loop: only `run_http`, which owns the process, ends that.
+    It ends in bounded time, except for handlers that shield themselves from cancellation or block
+    the loop: only `run_http`, which owns the process, ends those.
 
     Args:
         served: The server.
-        host: The address to listen at.
+        host: The address to listen on.
         port: The port; 0 for a free one.
-        server: `noizu`, the own HTTP/1.1 server, or `hypercorn`, which speaks HTTP/2 as well.
-        handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once.
-            Only from the main thread.
-        task_status: Started with the `Host`, once it listens; on hypercorn with an object that has
-            its `urls`, `port` and `stop`.
-        options: The same as those of `run_http`.
+        server: `noizu`, the built-in HTTP/1.1 server, or `hypercorn`, which also supports HTTP/2.
+        handle_signals: Stop gracefully on SIGINT and SIGTERM. The next one ends the process at
+            once. Only in the main thread.
+        task_status: Started with the `Host` once it listens; on hypercorn with an object that has
+            the same `urls`, `port` and `stop`.
+        options: As in `run_http`.
 
     Raises:
-        RuntimeError: No trio task runs here.
+        RuntimeError: The caller is not a trio task.
         ImportError: httptools is not installed, or prometheus_client, which metrics need.
-        TypeError: There is no such option, or `auth` is no `BearerAuth`.
-        ValueError: An option cannot have this value.
-        OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
+        TypeError: An option is unknown, or `auth` is not a `BearerAuth`.
+        ValueError: The value of an option is not valid.
+        OSError: It cannot listen, or cannot read a TLS file; the text says why in one line.
         BaseException: Raised by the lifespan of the server.
     """
     check_on_trio(
@@ -107,11 +107,11 @@ def read_options(given: HostKeywords) -> tuple[HttpOptions, HostOptions]:
     """Make the options of the application and of its host from keywords.
 
     Args:
-        given: The keywords; `health` is True unless it is given.
+        given: The keywords; `health` is True by default.
 
     Raises:
-        TypeError: There is no such option.
-        ValueError: An option cannot have this value.
+        TypeError: An option is unknown.
+        ValueError: The value of an option is not valid.
     """
     rest: dict[str, Any] = {"health": True, **given}
     for name in rest:
@@ -124,7 +124,7 @@ def read_options(given: HostKeywords) -> tuple[HttpOptions, HostOptions]:
 
 
 def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
-    """Make the application that `serve_app` serves at an address."""
+    """Make the application that `serve_app` serves on an address."""
     return HttpApp(server, reachable(options, host))
 
 
@@ -138,11 +138,11 @@ async def serve_app(
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
 ) -> None:
-    """Serve an application as `serve_http` does a server, on one of the `SERVERS`.
+    """Serve an application like `serve_http`, on one of the `SERVERS`.
 
     Raises:
-        ValueError: There is no such server.
-        ValueError: There is a port for health checks, which the application does not answer.
+        ValueError: The server is unknown.
+        ValueError: There is a health port, and the application does not answer health checks.
     """
     if server not in SERVERS:
         raise ValueError(f"server must be one of {', '.join(SERVERS)}, not {server!r}")
@@ -162,7 +162,7 @@ async def serve_app(
     serving: Serving | None = None
 
     def end() -> None:
-        # Before it listens there is nothing to end in order.
+        # Before it listens there is nothing to end gracefully.
         if serving is None:
             nursery.cancel_scope.cancel()
         else:
@@ -170,7 +170,7 @@ async def serve_app(
 
     with single_failure(), signals(end):
         async with trio.open_nursery() as nursery:
-            # From here on `end` stops the host in order.
+            # From here on `end` stops the host gracefully.
             serving = await nursery.start(serve)
             task_status.started(serving)
 
@@ -179,7 +179,7 @@ def reachable(options: HttpOptions, host: str) -> HttpOptions:
     """Add the address to the allowed hosts; warn if remote clients would be refused."""
     if options.allowed_hosts is not None or host in LOCAL_HOSTS:
         return options
-    bare = host.partition("%")[0]  # the zone of an address means nothing to others
+    bare = host.partition("%")[0]  # the zone of an address is local
     name = f"[{bare}]" if ":" in bare else bare
     if host not in _ANY and is_host(name):
         return attrs.evolve(options, allowed_hosts=(*LOCAL_HOSTS, name))

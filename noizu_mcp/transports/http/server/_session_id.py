@@ -1,6 +1,6 @@
 """Session ids: random, or the sealed result of the handshake.
 
-A sealed id contains the result of `initialize`. So every process that has the keys can serve the
+A sealed id contains the result of `initialize`, so every process that has the keys can serve the
 session, also after a restart. Values that handlers stored with `put_session` are not in it, and
 `init` of the server runs again. Source: 2025-11-25 `basic/transports`, "Session Management".
 """
@@ -18,11 +18,11 @@ from ....server import Sealer, Server
 
 #: Random bytes of an id: 192 bits, so that it cannot be guessed.
 ENTROPY: Final = 24
-#: Characters of a sealed name; proxies allow a header some more. A longer one is random instead.
+#: Maximum characters of a sealed id; proxies allow slightly longer headers. Else it is random.
 MAX_NAME: Final = 4096
-#: Seconds in which a sealed name can be taken up by a process that does not know the session.
+#: Seconds in which a process that does not know the session can restore it from a sealed id.
 LIFE: Final = 24 * 3600.0
-#: Sessions that their clients have ended, and that must not come back here.
+#: Sessions ended by their clients that are remembered, so that they are not restored.
 MAX_ENDED: Final = 10_000
 _PURPOSE: Final = b"noizu_mcp Mcp-Session-Id v1"
 _NO_KEYS: Final = (
@@ -32,11 +32,11 @@ _NO_KEYS: Final = (
 
 
 class SessionIds:
-    """Makes the names of sessions, and reads them.
+    """Makes the ids of sessions, and reads sealed ones.
 
     Args:
         server: The server of the sessions; its `state_keys` seal the ids.
-        sealed: True if ids are sealed: then other processes may serve the sessions as well.
+        sealed: True if ids are sealed, so that other processes may serve the sessions as well.
 
     Attributes:
         sealed: See Args.
@@ -52,7 +52,7 @@ class SessionIds:
                 LIFE,
                 purpose=_PURPOSE,
                 noun="an Mcp-Session-Id",
-                # Random ids, and ids of other servers, are common: no reason to warn in the log.
+                # Random ids, and ids of other servers, are common, and need no warning in the log.
                 foreign=logging.DEBUG,
             )
             if not self._sealer.lasting:
@@ -60,7 +60,7 @@ class SessionIds:
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
     def make(self, agreed: Mapping[str, Any], owner: str | None) -> str:
-        """Name a session whose handshake has begun.
+        """Make the id of a session whose handshake has begun.
 
         Args:
             agreed: The result of the handshake; see `Handshake.agreed`.
@@ -70,17 +70,17 @@ class SessionIds:
             name = self._sealer.seal(agreed, self._binding(owner))
             if len(name) <= MAX_NAME:
                 return name
-        # A secure generator, and visible ASCII only, as 2025-11-25 `basic/transports` demands.
+        # A secure generator, and visible ASCII only, as 2025-11-25 `basic/transports` requires.
         return secrets.token_urlsafe(ENTROPY)
 
     def read(self, name: str, owner: str | None) -> dict[str, Any] | None:
-        """Read the handshake from a sealed id; None if it is not sealed, or for another owner.
+        """Read the handshake from a sealed id; None if it is not sealed, or has another owner.
 
         Args:
             name: The `Mcp-Session-Id` of the request.
             owner: The key of the principal of the request.
         """
-        # The length first: opening a seal costs time that grows with it.
+        # The length is checked first: the time to open a seal grows with it.
         if self._sealer is None or len(name) > MAX_NAME or _digest(name) in self._ended:
             return None
         try:
@@ -90,7 +90,7 @@ class SessionIds:
         return opened
 
     def end(self, name: str) -> None:
-        """Read a name no more: its client has ended the session."""
+        """Do not read an id again: its client has ended the session."""
         if self._sealer is not None:
             # A digest: an id can have 4096 characters, and there may be thousands of them.
             self._ended[_digest(name)] = None
@@ -98,8 +98,8 @@ class SessionIds:
                 self._ended.popitem(last=False)
 
     def _binding(self, owner: str | None) -> dict[str, Any]:
-        # An id that was stolen, or made for another server with these keys, opens nothing (security
-        # best practices, "Session Hijacking").
+        # An id that was stolen, or made for another server with these keys, cannot be opened
+        # (security best practices, "Session Hijacking").
         return {"server": self._server, "principal": owner}
 
 
