@@ -4,7 +4,8 @@ They are at the bottom of everything that handles a request, so that types are i
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .._util import Unset
 from ..components import Context
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from .asking._rounds import RoundAsker
 
 Result = TypeVar("Result")
+
+EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class HandledRequest(Protocol):

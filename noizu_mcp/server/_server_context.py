@@ -26,7 +26,8 @@ from ..types import (
     LogLevel,
     ToolResult,
 )
-from ._contracts import AsyncioSide, HandledRequest, MountedView
+from ._contracts import EMPTY, AsyncioSide, HandledRequest, MountedView
+from .calls._nested import call_nested, open_text, read_within
 
 if TYPE_CHECKING:
     from .._errors import Denied
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 #: The awaitable of a notification that was not sent. Awaiting it is a checkpoint.
 NOT_SENT: Final = Delivery(trio.lowlevel.checkpoint)
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
@@ -423,8 +423,6 @@ class ServerContext(Context[Any]):
             return await self.side.run_trio(partial(self.side.ctx.open_capability, text))
         if self.mounted is not None:
             return await self.mounted.open_capability(text)
-        from .calls._nested import open_text
-
         return await open_text(self, text)
 
     async def call_tool(
@@ -441,14 +439,10 @@ class ServerContext(Context[Any]):
         if self.mounted is not None:
             return await self.mounted.call_tool(name, arguments, capability)
         self.request.need("it calls no tools")
-        from .calls._nested import call_nested
-
         return await call_nested(self, name, arguments, capability)
 
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server on behalf of this request; see `Context`."""
         if self.side is not None:
             return await self.side.run_trio(partial(self.side.ctx.read_resource, uri))
-        from .calls._nested import read_within
-
         return await read_within(self, uri)

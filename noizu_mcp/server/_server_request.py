@@ -30,8 +30,8 @@ from ..events import Recording
 from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Rendered
 from ..protocol import CLIENT_REQUESTS
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
-from ._contracts import TaskOpening
-from ._server_context import EMPTY, NOT_SENT, ServerContext
+from ._contracts import EMPTY, TaskOpening
+from ._server_context import NOT_SENT, ServerContext
 from .calls._client_abilities import prepare_question
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
 from .calls._recordings import RequestRecording

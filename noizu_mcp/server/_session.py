@@ -31,8 +31,9 @@ from ..engine import (
 from ..events import Place, observe_message, observe_notice
 from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification
 from ..protocol import Dispatch, Fanout, PeerEvent, Revision, ServerPeer
+from ._contracts import EMPTY
 from ._running import RunningServer
-from ._server_context import EMPTY, NOT_SENT, ServerContext
+from ._server_context import NOT_SENT, ServerContext
 from ._server_request import ServerRequest
 from .changes._feed import ChangeFeed
 

@@ -89,7 +89,7 @@ def _left():
 @pytest.mark.parametrize("transport", SERVERS)
 @pytest.mark.time_limit(360)
 async def test_nothing_is_left_of_many_rounds(transport):
-    """A thousand rounds of every kind leak no descriptor, thread, task, process or memory."""
+    """Hundreds of rounds of every kind leak no descriptor, thread, task, process or memory."""
     async with SERVERS[transport]() as (target, chaos):
         rounds = list(itertools.product(chaos.FATES, ERAS))
         await _all_rounds(target, chaos, iter(rounds))

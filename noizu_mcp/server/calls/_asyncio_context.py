@@ -5,10 +5,12 @@ import inspect
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...engine.aio import AsyncioCall, enter_asyncio, run_asyncio
-from .._server_context import ServerContext
+
+if TYPE_CHECKING:
+    from .._server_context import ServerContext
 
 
 class HandlerCall(AsyncioCall):
@@ -18,7 +20,7 @@ class HandlerCall(AsyncioCall):
         ctx: The context for trio.
     """
 
-    def __init__(self, ctx: ServerContext) -> None:
+    def __init__(self, ctx: "ServerContext") -> None:
         super().__init__()
         self.ctx = ctx
 

@@ -15,7 +15,7 @@ import trio
 
 from ..._errors import Denied
 from ...types import InputRequired, ToolResult
-from .._server_context import EMPTY, ServerContext
+from .._contracts import EMPTY
 from ..policies._capability import IssuedCapability
 from ..policies._policy_set import is_guarded
 from ._call import ToolCall
@@ -27,9 +27,10 @@ from ._scope_checks import check_scopes
 if TYPE_CHECKING:
     from ...components import Capability
     from ...types import ReadResult
+    from .._server_context import ServerContext
 
 
-async def open_text(ctx: ServerContext, text: str) -> IssuedCapability:
+async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
     """Open the text of a capability, and mark it as used.
 
     Raises:
@@ -62,7 +63,7 @@ class NestedCall(ToolCall):
 
     def __init__(
         self,
-        ctx: ServerContext,
+        ctx: "ServerContext",
         name: str,
         arguments: Mapping[str, Any],
         capability: "Capability | str | None",
@@ -98,7 +99,7 @@ class NestedCall(ToolCall):
             # Also without policies: the default that the override calls checks the capability.
             let_through("tool", name, self.arguments, inner)
 
-    async def _join(self, ctx: ServerContext) -> IssuedCapability:
+    async def _join(self, ctx: "ServerContext") -> IssuedCapability:
         given = self._capability
         own = ctx.held or self.server.capability_issuer.issue(ctx.auth)
         if given is None:
@@ -129,7 +130,7 @@ class NestedCall(ToolCall):
 
 
 async def call_nested(
-    ctx: ServerContext,
+    ctx: "ServerContext",
     name: str,
     arguments: Mapping[str, Any] | None,
     capability: "Capability | str | None",
@@ -146,7 +147,7 @@ async def call_nested(
     return await call.recording.record(call.finish)
 
 
-async def read_within(ctx: ServerContext, uri: str) -> "ReadResult":
+async def read_within(ctx: "ServerContext", uri: str) -> "ReadResult":
     """Read a resource for a handler; see `Context.read_resource`."""
     server = ctx.running.server
     await server.registry.prepare(ctx, "resources", uri)

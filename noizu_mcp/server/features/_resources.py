@@ -11,7 +11,8 @@ from ..._value import JSONObject
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
-from .._server_context import EMPTY, ServerContext
+from .._contracts import EMPTY
+from .._server_context import ServerContext
 from .._server_request import ServerRequest
 from ..calls._invoke import read_any, read_found, settle, within
 from ..calls._result_size import LARGE, size_of
