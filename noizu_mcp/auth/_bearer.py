@@ -164,7 +164,7 @@ class BearerAuth:
         """Make the answer to a known caller that lacks scopes (RFC 6750 section 3.1).
 
         Args:
-            scopes: All scopes that the operation needs; those of every request are added.
+            scopes: All scopes that the operation needs; scopes of every request are added.
 
         Returns:
             403 with `insufficient_scope` and all scopes, so that one new token is enough.

@@ -103,7 +103,7 @@ class HTTPFetcher:
     Args:
         timeout: Seconds for one exchange.
         max_size: Largest body, in bytes.
-        ssl_context: The trusted certificates; by default those of the system.
+        ssl_context: The trusted certificates; by default the system's.
         public_only: True to reach no address of a private network, of this machine or the like.
             The name is looked up once, and the connection goes to the address that was checked.
 

@@ -104,8 +104,8 @@ def check_well_formed(header: str, token: str, name: str) -> None:
 class TokenVerifier(ABC):
     """Finds the caller behind a token; subclass it for tokens of your own.
 
-    One verifier serves all requests, many at a time. Every request is verified, those of a session
-    too: a session id must not be used for authentication (2026-07-28, basic/authorization).
+    One verifier serves all requests, many at a time. Every request is verified, also within a
+    session: a session id must not be used for authentication (2026-07-28, basic/authorization).
 
     Attributes:
         headers: The headers that carry its tokens, in lower case: `authorization` after `Bearer`,
@@ -150,7 +150,7 @@ async def ask(verifier: TokenVerifier, token: str, request: AuthRequest) -> Prin
 
 
 class AnyVerifier(TokenVerifier):
-    """Asks several verifiers in turn; the first one that accepts the token decides.
+    """Asks several verifiers in turn, until one accepts the token.
 
     Args:
         verifiers: One or more verifiers. Each sees only tokens of the headers that it reads.

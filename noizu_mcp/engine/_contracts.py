@@ -21,7 +21,7 @@ from ..protocol import Revision
 
 
 class SessionEnded(ConnectionClosed):
-    """The peer does not know the session of a request any more, so it has not carried it out."""
+    """The peer no longer knows the session of a request, so it has not processed the request."""
 
 
 class Unanswered(NamedTuple):
@@ -73,7 +73,7 @@ class MessageStream(abc.ABC):
     the requests and notifications of a client are `Outgoing`.
 
     One task receives and one task sends; `send_nowait` may be called from any task of the loop
-    while nobody is inside `send`.
+    while no task is inside `send`.
 
     Attributes:
         mirrored: Where a client notes which argument each `Mcp-Param-*` header mirrors, by tool;
@@ -87,7 +87,7 @@ class MessageStream(abc.ABC):
 
     @property
     def credentials(self) -> Hashable:
-        """A value that changes with the credentials of the messages; None if nobody knows when.
+        """A value that changes with the credentials of the messages; None if changes are unknown.
 
         They never change on a pipe.
         """

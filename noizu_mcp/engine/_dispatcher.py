@@ -139,7 +139,7 @@ class Dispatcher(InFlight):
         elif isinstance(event, ReportProgress):
             self.pending.report_progress(event.token, event.params)
         elif isinstance(event, CancelRequest):
-            # One that was answered meanwhile is ignored (2025-11-25
+            # An answered request is ignored (2025-11-25
             # `basic/utilities/cancellation`, "Error Handling").
             request_ = self.requests.get(event.id)
             if request_ is not None:

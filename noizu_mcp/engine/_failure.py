@@ -175,7 +175,7 @@ async def run_user_code(work: Awaitable[Returned]) -> Returned:
     """Await the author's code.
 
     Raises:
-        RuntimeError: The code raised `GeneratorExit`, and nobody closes this coroutine; or
+        RuntimeError: The code raised `GeneratorExit`, and this coroutine is not being closed; or
             `Cancelled`, and no scope around it is cancelled.
         BaseException: Any other exception of the code.
     """

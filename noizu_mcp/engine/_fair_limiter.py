@@ -16,7 +16,7 @@ import trio
 
 from .._errors import McpException
 
-#: Places that a client may hold for each one that is free.
+#: Places that a client may hold for each free place.
 SHARE: Final = 3
 
 

@@ -156,7 +156,7 @@ class MessageLoop:
             if going_on is not None:
                 raise going_on from None
             if task.detached is None:
-                task.detach()  # the messages behind the one that failed must still be read
+                task.detach()  # the messages after the failed one must still be read
         finally:
             if task.detached is not None:
                 task.detached.leave_scope()

@@ -1,7 +1,7 @@
 """Registration: the client that an authorization server knows this program as.
 
-In order of preference (2026-07-28 `basic/authorization`, "Client Registration Approaches"): one
-that was registered beforehand, a client id metadata document, dynamic registration (RFC 7591).
+In order of preference (2026-07-28 `basic/authorization`, "Client Registration Approaches"): a
+preregistered client, a client id metadata document, dynamic registration (RFC 7591).
 """
 
 from collections.abc import Mapping

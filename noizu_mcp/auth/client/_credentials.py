@@ -59,8 +59,8 @@ class GrantRequest:
     Attributes:
         server: The MCP server.
         found: The authorization server and the resource.
-        scopes: The scopes to request; none: those that the authorization server gives by default.
-        previous: The tokens so far, also those of another issuer.
+        scopes: The scopes to request; empty for the authorization server's default.
+        previous: The tokens so far, possibly of another issuer.
         store: Keeps registrations.
         fetcher: Makes requests for metadata and registrations.
         tokens: Makes requests for tokens.
@@ -97,8 +97,8 @@ class TokenCredentials:
     Args:
         server: The MCP server.
         grant: Gets new tokens.
-        scopes: The scopes to request besides those of challenges; None: those that the metadata of
-            the server lists.
+        scopes: The scopes to request in addition to scopes of challenges; None for the scopes in
+            the metadata of the server.
         store: Keeps the tokens.
         key: Names them in the store.
         client_id: The client that they must belong to; None: any.
