@@ -16,14 +16,14 @@ DRAWN = ("names.md", Path(__file__).name)
 
 #: How often each may stand in code, documents and names of the project.
 MOST = {
-    "is none": 100,
-    "those of": 214,
-    "of ours": 46,
-    "is told": 116,
-    "any more": 66,
-    "nobody": 343,
-    "one that": 230,
-    "but for": 28,
+    "is none": 26,
+    "those of": 62,
+    "of ours": 15,
+    "is told": 78,
+    "any more": 15,
+    "nobody": 184,
+    "one that": 102,
+    "but for": 7,
 }
 
 
