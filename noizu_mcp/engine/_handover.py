@@ -94,7 +94,7 @@ class HeldManager(Generic[Returned]):
                 raise failure
 
     def fail(self, error: BaseException | None) -> None:
-        """Take the failure of the block, except a cancellation or Ctrl-C, which no manager sees."""
+        """Store the exception of the block, except cancellation and Ctrl-C."""
         if isinstance(error, Exception):
             self._failures.append(error)
 
