@@ -174,7 +174,7 @@ class Dispatcher(InFlight):
         self.channel.deliver(self.encode_notice(notice))
 
     def hold_timeouts(self) -> AbstractContextManager[None]:
-        """Stop the timeouts of our requests while the block runs: the peer waits for us."""
+        """Stop the timeouts of outbound requests while the block runs: the peer is waiting."""
         return self.pending.hold_timeouts()
 
     def pause_timeouts(self) -> AbstractContextManager[None]:
