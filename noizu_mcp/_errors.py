@@ -146,7 +146,7 @@ class ResourceNotFound(McpError):
     (`server/resources`, "Error Handling").
 
     Args:
-        uri: The URI; None: the one that the client has asked for.
+        uri: The URI; None for the requested URI.
     """
 
     def __init__(self, uri: str | None = None) -> None:
@@ -163,7 +163,7 @@ class LocalProtocolError(ProtocolError):
 
 
 class SkillError(ProtocolError):
-    """A skill of a server must not be used: a file is not the one that its entry describes."""
+    """A skill of a server must not be used: a file does not match its entry."""
 
 
 class NoSessionError(LocalProtocolError):

@@ -101,8 +101,8 @@ def through_no_link(path: str, flags: int) -> int:
 def folder_lock(folder: Path) -> Iterator[None]:
     """Keep other programs out that lock the same folder; it ends with the block or the process.
 
-    Where the system cannot lock a folder, as on Windows and some network drives, nobody is kept
-    out: compare a file with what was read before it is replaced.
+    If the system cannot lock a folder, as on Windows and some network drives, this has no effect:
+    compare a file with what was read before replacing it.
     """
     with ExitStack() as stack:
         with suppress(ImportError, OSError):

@@ -12,7 +12,7 @@ _HINTS: Final = "write annotations=Annotations(read_only_hint=True, …)"
 # Other frameworks choose a winner among two tools of one name; here that is an error, so no option
 # exists.
 _CLASHES: Final = "leave it out; two of one name are always refused"
-#: The option by which each of these is told from the others.
+#: The option that distinguishes each of these from the others.
 _SERVER: Final = "tool_timeout"
 _TOOL: Final = "max_concurrency"
 #: The advice on each unknown option: an option that the class must have for the advice to count,

@@ -1,4 +1,4 @@
-"""Tables of JSON Schema 2020-12: types, those of Python values, and keywords that hold schemas."""
+"""Tables of JSON Schema 2020-12: types, types of Python values, keywords that contain schemas."""
 
 from collections.abc import Mapping
 from types import NoneType

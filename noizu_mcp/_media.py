@@ -135,7 +135,7 @@ def file_contents(path: FilePath, mime_type: str | None) -> tuple[str | bytes, s
         mime_type: The media type; None for that of the name.
 
     Returns:
-        Its text, or its bytes where it is none; the media type; and the name of the file.
+        Its text, or its bytes if it is not text; the media type; and the name of the file.
     """
     data, found = read_file(path), mime_type or media_type(path)
     name = os.path.basename(os.fspath(path))

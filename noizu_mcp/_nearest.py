@@ -1,9 +1,9 @@
-"""Did you mean: the declared word nearest to one that is not declared."""
+"""Did you mean: finds the declared word nearest to an unknown word."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-# Longer words are nobody's slip of the hand, and the distance takes their product in steps.
+# Longer words are no typos, and the distance takes the product of their lengths in steps.
 _MAX_LENGTH = 40
 _MAX_CANDIDATES = 500
 

@@ -30,7 +30,7 @@ _UNSEEN: Final = re.compile(
 )
 _JOINERS: Final = "\u200c\u200d"
 _ZERO_WIDTH_JOINER: Final = "\u200d"
-#: Scripts that join their letters: Arabic and its neighbours, those of India and South-East Asia,
+#: Scripts that join their letters: Arabic and related ones, scripts of India and South-East Asia,
 #: Mongolian, Adlam.
 _JOINING: Final = re.compile(
     r"[\u0600-\u061b\u061d-\u109f\u1780-\u17b3\u17b6-\u180a\u1820-\u18af\u1a20-\u1c4f\ua840-\ua87f"

@@ -120,8 +120,8 @@ class Server(server.Server, abstract=True):
             port: The port; 0 for a free one.
             server: `noizu`, the own HTTP/1.1 server, or `hypercorn`, which speaks HTTP/2 as well.
             options: The attributes of `HttpOptions`, except that `health` is True unless given, and
-                those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a Unix socket,
-                `lead` for load balancers, limits of connections.
+                the attributes of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a Unix
+                socket, `lead` for load balancers, limits of connections.
 
         Raises:
             SystemExit: It cannot listen; the process ends with status 1 and one line that says why.

@@ -221,7 +221,7 @@ def utc_text() -> str:
 
 
 def in_main_thread() -> bool:
-    """Tell whether the calling thread is the one that may handle signals.
+    """Tell whether the calling thread may handle signals.
 
     Returns:
         True in the main thread of the process.

@@ -1,7 +1,7 @@
 """Authorization: verified tokens of a server, credentials of a client (RFC 6750, 9728, OAuth 2.1).
 
-May import: types, jsonrpc. PyJWT and httpx2 load with the first verifier that needs them, the
-strategies of clients with their first use.
+May import: types, jsonrpc. PyJWT and httpx2 are loaded with the first verifier that needs them, the
+strategies of clients on first use.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING

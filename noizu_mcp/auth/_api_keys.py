@@ -13,7 +13,7 @@ from .._errors import InvalidToken
 from ..types import Principal
 from ._verifier import AUTHORIZATION, AuthRequest, TokenVerifier, check_well_formed
 
-#: Shortest API key, in characters; a shorter one could be guessed.
+#: Minimum characters of an API key; a shorter one could be guessed.
 MIN_API_KEY: Final = 16
 
 _DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
@@ -33,7 +33,7 @@ class _ListedKeys(TokenVerifier):
         digest = _digest(token)
         principal: Principal | None = None
         for each, listed in self._listed:
-            # Without an early end: the time must not tell which stored key is like this token.
+            # No early exit: the time must not reveal which stored key is similar to this token.
             if hmac.compare_digest(each, digest):
                 principal = listed
         if principal is None:
@@ -44,13 +44,13 @@ class _ListedKeys(TokenVerifier):
 
 
 class StaticVerifier(_ListedKeys):
-    """Accepts fixed tokens: for tests, and for trying things on your own machine.
+    """Accepts fixed tokens: for tests, and for experiments on a local machine.
 
     Args:
-        tokens: The caller for each token. A caller with `expires_at` is refused from then on.
+        tokens: The caller for each token. A caller with `expires_at` is refused after that time.
 
     Raises:
-        ValueError: A token has characters that a bearer token cannot have.
+        ValueError: A token has characters that bearer tokens must not have.
     """
 
     def __init__(self, tokens: Mapping[str, Principal]) -> None:
@@ -63,18 +63,17 @@ class APIKeyVerifier(_ListedKeys):
     """Accepts API keys; all keys are compared, each in constant time.
 
     Args:
-        keys: The holder of each key; one with `expires_at` is refused from then on. A key is
-            written in full, or as its digest: `sha256:` and 64 hexadecimal digits, made by
-            `api_key_digest`; a key that is 64 such digits itself needs this function, too. After
-            `Bearer` a key has letters, digits and `-._~+/`; in another
-            header it has visible ASCII characters without spaces. The key behind a digest cannot be
-            checked for that.
-        header: The header that carries the key: `Authorization`, after `Bearer`, or another one,
-            such as `X-API-Key`.
+        keys: The holder of each key; a holder with `expires_at` is refused after that time. A key
+            is given in full, or as its digest: `sha256:` and 64 hexadecimal digits, made by
+            `api_key_digest`, which is required for a key that itself consists of 64 such digits.
+            After `Bearer` a key has letters, digits and `-._~+/`; in another header it has visible
+            ASCII characters without spaces. For a digest this cannot be checked.
+        header: The header with the key: `Authorization`, after `Bearer`, or another one, such as
+            `X-API-Key`.
 
     Raises:
-        ValueError: A key is too short, has characters that its header cannot carry, or looks like
-            a digest; or a digest or the name of the header is malformed.
+        ValueError: A key is too short, has characters that are not allowed in its header, or looks
+            like a digest; or a digest or the name of the header is malformed.
     """
 
     def __init__(self, keys: Mapping[str, Principal], *, header: str = AUTHORIZATION) -> None:
@@ -86,10 +85,9 @@ class APIKeyVerifier(_ListedKeys):
 
 
 def api_key_digest(key: str) -> str:
-    """Make the digest of an API key, to be stored in place of the key.
+    """Return the digest of an API key, to be stored instead of the key.
 
-    A plain digest is safe for keys made at random, which cannot be guessed. It is not safe for
-    passwords.
+    A plain digest is safe for random keys, which cannot be guessed. It is not safe for passwords.
 
     Args:
         key: The key, 16 characters or more; `secrets.token_urlsafe()` makes a good one.
@@ -98,7 +96,7 @@ def api_key_digest(key: str) -> str:
         `sha256:` and 64 hexadecimal digits.
 
     Raises:
-        ValueError: The key is too short, or has characters that no header can carry.
+        ValueError: The key is too short, or has characters that headers cannot contain.
     """
     if len(key) < MIN_API_KEY:
         raise ValueError(f"an API key needs at least {MIN_API_KEY} characters")
@@ -108,7 +106,7 @@ def api_key_digest(key: str) -> str:
 
 def _stored(key: str, header: str) -> bytes:
     if _HEXADECIMAL.fullmatch(key):
-        # As a key, a digest that was read from a database would let in anybody who reads it there.
+        # If a digest were accepted as a key, anyone who reads it in a database could use it.
         raise ValueError(
             "64 hexadecimal digits may be a key or its digest; write `sha256:` before a digest, "
             "and api_key_digest(key) for a key"

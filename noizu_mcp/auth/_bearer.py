@@ -1,4 +1,4 @@
-"""Bearer tokens of requests: taken, verified, and asked for (RFC 6750, RFC 9728)."""
+"""Bearer tokens of requests: extraction, verification, challenges (RFC 6750, RFC 9728)."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from ._verifier import AUTHORIZATION, AuthRequest, TokenVerifier, ask, is_well_f
 #: Seconds after which a client may try again when a verifier is unavailable.
 RETRY_AFTER: Final = 5
 
-#: Number of reasons that the log tells apart within a minute, and the characters that do so.
+#: Maximum number of distinct logged reasons per minute, and the characters that are compared.
 _REASONS: Final = 20
 _REASON: Final = 100
 
-# The texts for clients tell no bad token from another: an attacker could learn from that.
+# The texts for clients do not distinguish invalid tokens, so an attacker learns nothing.
 _INVALID: Final = "The access token is not valid for this server"
 _MALFORMED: Final = "The request must have exactly one well-formed token"
 _SCOPE: Final = "The access token does not allow this"
@@ -35,11 +35,11 @@ _BODIES: Final = {
 
 
 class Challenge(McpException):
-    """The answer to a request that is refused; the HTTP application sends it unchanged.
+    """The answer to a refused request. The HTTP application sends it unchanged.
 
     Attributes:
         status: 401 without a valid token, 403 without the scopes, 400 for a malformed token, 503 if
-            tokens cannot be judged at present, 500 if a verifier is broken.
+            tokens cannot be verified at the moment, 500 if a verifier is broken.
         headers: Names in lower case, and values; the application adds `content-length`.
         body: A short text for people.
     """
@@ -56,26 +56,26 @@ class Challenge(McpException):
 
 
 class BearerAuth:
-    """Lets requests with a valid token in, and tells other clients where to get one.
+    """Accepts requests with a valid token, and tells other clients where to get one.
 
-    It holds no connection: the HTTP application asks it about each request.
+    It has no connection: the HTTP application calls it for each request.
 
     Args:
         verifier: Finds the caller behind a token.
-        resource: The URL of the MCP endpoint as clients write it; tokens are issued for it.
-        authorization_servers: The issuers of tokens. An empty tuple is for API keys that are handed
-            out by other means: clients are then not told where to get a token.
-        scopes_supported: The scopes that a client should ask for at first, a small set; by default
+        resource: The URL of the MCP endpoint as clients use it; tokens are issued for it.
+        authorization_servers: The issuers of tokens. An empty tuple if API keys are distributed in
+            another way: clients are then not told where to get a token.
+        scopes_supported: The scopes that a client should request at first, a small set; by default
             the required ones.
         required_scopes: The scopes that every request needs; a `RequireScopes` if one scope
             includes others.
-        resource_name: The name of this server for people.
+        resource_name: The display name of this server.
         resource_documentation: The URL of a page for developers.
         extra: More members of the metadata document (RFC 9728 section 2).
 
     Raises:
         TypeError: `authorization_servers` is a single string.
-        ValueError: A URL or a scope is malformed, or not safe.
+        ValueError: A URL or a scope is malformed, or not allowed.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class BearerAuth:
             check_url(resource_documentation, "resource_documentation")
         self._resource = resource
         self._path = parts.path
-        self._url = None  # without an authorization server the metadata has nothing to tell
+        self._url = None  # without an authorization server the metadata is of no use
         if authorization_servers:
             self._url = f"{parts.scheme}://{parts.netloc}{_well_known(parts.path)}"
-        # RFC 9728 section 2; members that are None are left out.
+        # RFC 9728 section 2; members with the value None are left out.
         self._members = {
             "resource": resource,
             "authorization_servers": list(authorization_servers),
@@ -120,16 +120,16 @@ class BearerAuth:
         self._extra = dict(extra or {})
         if taken := self._members.keys() & self._extra.keys():
             raise ValueError(f"extra must not hold {', '.join(sorted(taken))}: there are options")
-        self._document(())  # raises for a member without a JSON form
+        self._document(())  # raises if a member has no JSON form
 
     @property
     def resource(self) -> str:
-        """The URL of the MCP endpoint as clients write it."""
+        """The URL of the MCP endpoint as clients use it."""
         return self._resource
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that carry tokens, in lower case."""
+        """The headers with tokens, in lower case."""
         return tuple(self._verifier.headers)
 
     async def authenticate(self, request: AuthRequest, scopes: Iterable[str] = ()) -> Principal:
@@ -137,14 +137,14 @@ class BearerAuth:
 
         Args:
             request: Any request of the endpoint: POST, GET and DELETE alike.
-            scopes: The scopes that the server behind it requires of all requests, and checks by
-                itself. Challenges name them, so that the first token is enough.
+            scopes: The scopes that the server requires for every request, and checks itself.
+                Challenges include them, so that the first token is sufficient.
 
         Returns:
             The caller.
 
         Raises:
-            Challenge: The request is refused; the exception is the answer.
+            Challenge: The request is refused; the exception has the answer.
         """
         header, token = self._take(request, scopes)
         seen = request if header == request.header else attrs.evolve(request, header=header)
@@ -161,10 +161,10 @@ class BearerAuth:
         return principal
 
     def challenge(self, scopes: Iterable[str]) -> Challenge:
-        """Make the answer to a known caller that lacks scopes (RFC 6750 section 3.1).
+        """Make the answer to an authenticated caller without the scopes (RFC 6750 section 3.1).
 
         Args:
-            scopes: All scopes that the operation needs; those of every request are added.
+            scopes: All scopes that the operation needs; scopes of every request are added.
 
         Returns:
             403 with `insufficient_scope` and all scopes, so that one new token is enough.
@@ -174,25 +174,25 @@ class BearerAuth:
     def metadata_documents(
         self, endpoint_path: str, scopes: Iterable[str] = ()
     ) -> dict[str, bytes]:
-        """Give the metadata documents to serve, as `application/json`, without authorization.
+        """Return the metadata documents, to be served as `application/json` without authorization.
 
         Args:
             endpoint_path: The path of the MCP endpoint within the application: `/mcp`.
-            scopes: The scopes that the server behind it requires of all requests. The documents
-                name them, too, unless `scopes_supported` was given.
+            scopes: The scopes that the server requires for every request. The documents include
+                them, unless `scopes_supported` was given.
 
         Returns:
-            Bodies by their paths: below `/.well-known/oauth-protected-resource` for the endpoint
-            and the resource, and that path alone; empty without an authorization server.
+            The bodies by path: below `/.well-known/oauth-protected-resource` for the endpoint and
+            the resource, and that path alone; empty without an authorization server.
 
         Raises:
-            ValueError: A scope is malformed, or clients must not be told to ask for it.
+            ValueError: A scope is malformed, or clients must not be told to request it.
         """
         wanted = self._supported or self._with(_check_scopes(scopes, "requires"))
         if self._url is None:
             return {}
-        # A proxy may take away a prefix, so the path of the endpoint may differ from the path of
-        # the resource; clients that know neither look at the root.
+        # A proxy may remove a prefix, so the path of the endpoint may differ from the path of the
+        # resource; clients that know neither use the root.
         paths = map(_well_known, (endpoint_path, self._path, ""))
         return dict.fromkeys(paths, self._document(wanted))
 
@@ -208,7 +208,7 @@ class BearerAuth:
         return tuple(dict.fromkeys((*self._scopes, *scopes)))
 
     def _take(self, request: AuthRequest, scopes: Iterable[str]) -> tuple[str, str]:
-        """Take the one token out of the headers of a request; a token in a URL is ignored."""
+        """Return the token in the headers of a request. Tokens in URLs are ignored."""
         found = [each for name in self._verifier.headers for each in _tokens(request, name)]
         several = len(found) > 1 or len(request.values(AUTHORIZATION)) > 1
         if several or (found and not is_well_formed(*found[0])):
@@ -226,7 +226,7 @@ class BearerAuth:
         if isinstance(error, InsufficientScope):
             return self.challenge((*scopes, *error.scopes))
         if isinstance(error, InvalidToken):
-            # A verifier may quote the token in its reason, so the number of reasons is bounded.
+            # A verifier may quote the token in its reason, so the number of reasons is limited.
             self._log.warning(error.reason[:_REASON], "a token was refused: %s", error.reason)
             return self._challenge(401, "invalid_token", _INVALID, self._with(scopes))
         text, reason = "tokens cannot be verified: %s", error.reason
@@ -276,11 +276,11 @@ def _well_known(path: str) -> str:
 
 
 def _check_scopes(scopes: Iterable[str], name: str) -> tuple[str, ...]:
-    """Check scopes that clients are told to ask for.
+    """Check scopes that clients are told to request.
 
     Raises:
-        ValueError: One is not the name of a scope, or is `offline_access`: a refresh token is a
-            matter of the client and its issuer (2026-07-28, basic/authorization).
+        ValueError: A scope is not a scope name, or is `offline_access`: refresh tokens concern only
+            the client and its issuer (2026-07-28, basic/authorization).
     """
     found = as_scopes(scopes)
     if "offline_access" in found:

@@ -1,4 +1,4 @@
-"""`WWW-Authenticate`, written and read (RFC 9110 section 11.6.1, RFC 6750 section 3)."""
+"""`WWW-Authenticate`: formatting and parsing (RFC 9110 section 11.6.1, RFC 6750 section 3)."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-#: Longest header that is read, in characters. Real challenges have a few hundred.
+#: Maximum characters of a header. Real challenges have a few hundred.
 MAX_CHALLENGE: Final = 16 * 1024
 
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -35,7 +35,7 @@ class AuthChallenge:
     """One challenge of a `WWW-Authenticate` header.
 
     Attributes:
-        scheme: The scheme, such as `Bearer`, in the sender's spelling; its case does not matter.
+        scheme: The scheme, such as `Bearer`, as sent; it is case-insensitive.
         params: The parameters, names in lower case.
         token68: The value that schemes such as `Negotiate` send instead of parameters.
     """
@@ -45,19 +45,19 @@ class AuthChallenge:
     token68: str | None = None
 
     def is_scheme(self, name: str) -> bool:
-        """Compare the scheme without case.
+        """Compare the scheme, ignoring case.
 
         Args:
             name: The scheme, in any case: `bearer`.
 
         Returns:
-            True if the challenge is of that scheme.
+            True if the challenge has that scheme.
         """
         return self.scheme.lower() == name.lower()
 
 
 def format_challenge(challenge: AuthChallenge) -> str:
-    """Write a challenge as the value of a header; every parameter is quoted.
+    """Format a challenge as the value of a header. Every parameter is quoted.
 
     Args:
         challenge: The challenge.
@@ -88,7 +88,7 @@ def _quote(value: str) -> str:
 
 
 def parse_challenges(value: str) -> list[AuthChallenge]:
-    """Read a `WWW-Authenticate` header; join several headers with commas first.
+    """Parse a `WWW-Authenticate` header; join several headers with commas first.
 
     Args:
         value: The value of the header, decoded as Latin-1.

@@ -1,4 +1,4 @@
-"""Rules for the claims of a token, and the principal that they name (RFC 7519, RFC 9068)."""
+"""Rules for the claims of a token, and the principal of its claims (RFC 7519, RFC 9068)."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -23,23 +23,23 @@ _NOT_FOR_ACCESS: Final = frozenset(
 
 #: The claims that are times (RFC 7519 section 2, NumericDate).
 TIMES: Final = ("exp", "nbf", "iat")
-# Seconds of Unix time that no clock will reach. NaN and infinity are not below it either.
+# Unix time in seconds that no clock will reach. NaN and infinity are not below it either.
 _END_OF_TIME: Final = 1e15
 
 
-#: Largest `leeway`, in seconds: an expired token is accepted for this long.
+#: Maximum `leeway` in seconds: an expired token is accepted for this long.
 MAX_LEEWAY: Final = 300.0
 
 
 @attrs.frozen(kw_only=True)
 class ClaimRules:
-    """The rules of one verifier for claims.
+    """The rules of a verifier for claims.
 
-    PyJWT checks the registered claims of JWTs against them. The answer to an introspection request
-    is not a JWT, so `check` does it there.
+    PyJWT checks the registered claims of JWTs with them. An introspection response is not a JWT, so
+    `check` does it there.
 
     Attributes:
-        issuer: The only accepted `iss`, compared letter by letter.
+        issuer: The only accepted `iss`, compared exactly.
         audience: The names of this server; one of them must be in `aud`.
         required: Claims that must be present.
         leeway: Seconds by which clocks may differ.
@@ -51,13 +51,13 @@ class ClaimRules:
     leeway: float
 
     def check(self, claims: Mapping[str, Any]) -> None:
-        """Check the registered claims of an answer to introspection (RFC 7662 section 2.2).
+        """Check the registered claims of an introspection response (RFC 7662 section 2.2).
 
-        An answer without `iss` is from the issuer that was asked. For a JWT that PyJWT has refused
-        this method finds the reason for the log.
+        A response without `iss` is from the issuer that was asked. For a JWT that PyJWT has
+        refused, this method finds the reason for the log.
 
         Raises:
-            InvalidToken: A required claim is missing, or one breaks a rule.
+            InvalidToken: A required claim is missing, or a claim violates a rule.
         """
         missing = [name for name in self.required if claims.get(name) is None]
         if missing:
@@ -77,13 +77,13 @@ class ClaimRules:
             raise InvalidToken(f"it is for another server: {shown(audience)}")
 
     def principal(self, claims: Mapping[str, Any]) -> Principal:
-        """Make the principal of a token whose registered claims are good.
+        """Make the principal of a token whose registered claims are valid.
 
         Raises:
             InvalidToken: It is not an access token, is bound to a key, or has no subject.
         """
         if claims.get("cnf") is not None:
-            # RFC 7800: it is good only together with a proof, which nothing here can check.
+            # RFC 7800: it is valid only with a proof, which cannot be checked here.
             raise InvalidToken("it is bound to a key of its owner (`cnf`), not a bearer token")
         for name in _KINDS:
             kind = claims.get(name)
@@ -114,7 +114,7 @@ def read_rules(
     required: tuple[str, ...],
     leeway: Any,
 ) -> ClaimRules:
-    """Read the options for claims, which all verifiers share.
+    """Read the options for claims that all verifiers share.
 
     Args:
         verifier: The class of the verifier, for messages.
@@ -143,7 +143,7 @@ def read_rules(
 
 
 def shown(value: object) -> str:
-    """Write a value that a client chose for the log: on one line, and not too long."""
+    """Format a value that a client controls for the log: on one line, and shortened."""
     text = ascii(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
@@ -155,7 +155,7 @@ def read_time(claims: Mapping[str, Any], name: str) -> float | None:
         Seconds of Unix time; None if the claim is absent or null.
 
     Raises:
-        InvalidToken: It is not a number that a clock can show.
+        InvalidToken: It is not a valid time.
     """
     value = claims.get(name)
     if value is None:
@@ -167,7 +167,7 @@ def read_time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def read_name(claims: Mapping[str, Any], name: str) -> str | None:
-    """Read a claim that names somebody.
+    """Read a claim with the name of a person or program.
 
     Raises:
         InvalidToken: It is not a string, or empty.

@@ -1,7 +1,7 @@
-"""Checks of the options of verifiers and of `BearerAuth`, made when the object is constructed.
+"""Checks of the options of verifiers and of `BearerAuth`, at construction.
 
-A wrong option here is a silent security hole. NaN, for example, is neither above nor
-below any number, so a token checked with a `leeway` of NaN would never expire.
+A wrong option would be a silent security hole. For example, NaN is neither above nor below any
+number, so with a `leeway` of NaN a token would never expire.
 """
 
 import ipaddress
@@ -12,12 +12,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from .._util import is_number
 
-# `urlsplit` drops tabs and newlines, and programs disagree about quotes and backslashes.
+# `urlsplit` drops tabs and newlines, and programs treat quotes and backslashes differently.
 _PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
 
 
 def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
-    """Read an option that is a length of time.
+    """Read an option that is a duration.
 
     Args:
         value: The value.
@@ -34,7 +34,7 @@ def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
 
 
 def read_count(value: Any, name: str, *, zero: bool = False) -> int:
-    """Read an option that is a number of things; see `read_seconds`.
+    """Read an option that is a count; see `read_seconds`.
 
     Raises:
         ValueError: It is not a whole number, or too small.
@@ -46,11 +46,11 @@ def read_count(value: Any, name: str, *, zero: bool = False) -> int:
 
 
 def read_claims(value: Iterable[str], name: str) -> tuple[str, ...]:
-    """Read an option that lists names of claims.
+    """Read an option that is a list of claim names.
 
     Raises:
-        ValueError: It is a single string, which Python would take for a list of letters, or an
-            item is not a name.
+        ValueError: It is a single string, which Python would treat as a list of letters, or an item
+            is not a name.
     """
     names: tuple[Any, ...] = () if isinstance(value, str) else tuple(value)
     if isinstance(value, str) or not all(isinstance(each, str) and each for each in names):
@@ -72,7 +72,7 @@ def read_text(value: object, name: str) -> str:
 
 
 def check_url(url: str, name: str, *, query: bool = True) -> SplitResult:
-    """Check a URL that tokens, keys or secrets travel to or from.
+    """Check a URL to or from which tokens, keys or secrets are sent.
 
     Args:
         url: The URL.
@@ -106,7 +106,7 @@ def _problem(url: str, parts: SplitResult, host: str | None, *, query: bool) -> 
         return "must be https; http is for loopback addresses only"
     if "@" in parts.netloc:
         return "must not name a user"
-    # `urlsplit` gives the same for an empty fragment or query as for a missing one.
+    # `urlsplit` returns the same for an empty fragment or query as for a missing one.
     if "#" in url:
         return "must have no fragment"
     if "?" in url and not query:
@@ -115,7 +115,7 @@ def _problem(url: str, parts: SplitResult, host: str | None, *, query: bool) -> 
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether the host of a URL is this machine.
+    """Tell whether a host is this machine.
 
     Args:
         host: A name or an address.

@@ -1,7 +1,7 @@
-"""Bounded HTTP requests of verifiers and of OAuth clients.
+"""HTTP requests of verifiers and of OAuth clients, with limits.
 
-Verifiers reach URLs of their configuration. Clients reach URLs that a server names, which could
-point into the network of the client (server-side request forgery): `public_only` is for them.
+Verifiers fetch URLs of their configuration. Clients fetch URLs that a server sends, which could
+point into the network of the client (server-side request forgery): `public_only` prevents this.
 """
 
 import ipaddress
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 #: Seconds for one exchange, from the first packet to the last byte.
 FETCH_TIMEOUT: Final = 5.0
-#: Largest answer, in bytes. Key sets have some kilobytes.
+#: Maximum size of a response in bytes. Key sets have some kilobytes.
 FETCH_SIZE: Final = MIB
 _PORTS: Final = {"https": 443, "http": 80}
-# IPv6 networks whose addresses stand for IPv4 addresses, in their last 32 bits (RFC 6052).
+# IPv6 networks whose addresses contain IPv4 addresses in the last 32 bits (RFC 6052).
 _TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::/96"))
 
 
 class FetchError(McpException):
-    """No response came, or the response cannot be used."""
+    """There was no response, or it cannot be used."""
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +46,7 @@ class FetchRequest:
 
     url: str
     method: str = "GET"
-    # Left out of the repr: both may hold secrets.
+    # Not in the repr: both may contain secrets.
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     body: bytes = attrs.field(default=b"", repr=False)
 
@@ -70,7 +70,7 @@ class FetchResponse:
         """The body of an answer with status 200.
 
         Raises:
-            FetchError: The status is another one; a redirect counts as a failure.
+            FetchError: The status is different; a redirect is a failure, too.
         """
         if self.status != 200:
             raise FetchError(f"it answered {self.status}")
@@ -78,10 +78,10 @@ class FetchResponse:
 
 
 class Fetcher(Protocol):
-    """The interface for requests; verifiers and strategies take one as `fetcher`."""
+    """The interface for requests. Verifiers and strategies have it as option `fetcher`."""
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Make one request; follow no redirect.
+        """Send one request, without following redirects.
 
         Args:
             request: The request.
@@ -90,7 +90,7 @@ class Fetcher(Protocol):
             The answer, with any status.
 
         Raises:
-            FetchError: No answer came within the limits of time and size.
+            FetchError: There was no answer within the limits of time and size.
         """
 
 
@@ -103,13 +103,13 @@ class HTTPFetcher:
     Args:
         timeout: Seconds for one exchange.
         max_size: Largest body, in bytes.
-        ssl_context: The trusted certificates; by default those of the system.
-        public_only: True to reach no address of a private network, of this machine or the like.
-            The name is looked up once, and the connection goes to the address that was checked.
+        ssl_context: The trusted certificates; by default the system's.
+        public_only: True to refuse addresses of private networks, of this machine and similar ones.
+            The name is resolved once, and the connection uses the checked address.
 
     Raises:
         ValueError: `timeout` or `max_size` is not a number above 0.
-        ImportError: httpx2 is not installed; the extra `auth` brings it.
+        ImportError: httpx2 is not installed; it is part of the extra `auth`.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class HTTPFetcher:
             The answer, with any status.
 
         Raises:
-            FetchError: No answer came in time, it is too large, or the network failed.
+            FetchError: There was no answer in time, it is too large, or the network failed.
         """
         try:
             with trio.fail_after(self._timeout), unlogged():
@@ -160,7 +160,7 @@ class HTTPFetcher:
         )
         headers = [("accept-encoding", "identity"), *request.headers]
         if self._public_only:
-            # A second look-up could give another address: the checked address is used.
+            # Resolving again could return another address: the checked address is used.
             address = await public_address(url.host, url.port or _PORTS.get(url.scheme, 0))
             headers.append(("host", url.netloc.decode()))
             extensions = {"sni_hostname": url.host}
@@ -192,20 +192,20 @@ class HTTPFetcher:
 
 
 def _reason(error: BaseException) -> str:
-    """Find the text of an error; the library often says nothing, and its cause much."""
+    """Return the text of an error; the library's is often empty, but that of its cause is not."""
     cause = error.__cause__ or error.__context__
     return str(error) or ("no reason given" if cause is None else _reason(cause))
 
 
 def is_public(address: str) -> bool:
-    """Tell an address of the internet from one of a private network, of this machine, or reserved.
+    """Tell whether an address is public: not of a private network or this machine, not reserved.
 
     Args:
         address: An IPv4 or IPv6 address.
     """
     found = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        # The IPv4 address behind it decides.
+        # The embedded IPv4 address decides.
         inside = found.ipv4_mapped or found.sixtofour
         if any(found in network for network in _TRANSLATED):
             inside = ipaddress.IPv4Address(found.packed[-4:])
@@ -215,14 +215,14 @@ def is_public(address: str) -> bool:
 
 
 async def addresses_of(host: str, port: int) -> list[str]:
-    """Look up the addresses of a host.
+    """Resolve the name of a host.
 
     Args:
         host: A name or an address.
         port: The port of the service.
 
     Raises:
-        FetchError: The name is not known.
+        FetchError: The name is unknown.
     """
     try:
         found = await trio.socket.getaddrinfo(host, port, type=trio.socket.SOCK_STREAM)
@@ -232,14 +232,14 @@ async def addresses_of(host: str, port: int) -> list[str]:
 
 
 async def public_address(host: str, port: int) -> str:
-    """Look up the address of a host of the internet.
+    """Resolve the name of a host to a public address.
 
     Args:
         host: A name or an address.
         port: The port of the service.
 
     Raises:
-        FetchError: The name is not known, or has an address that is not public.
+        FetchError: The name is unknown, or has an address that is not public.
     """
     addresses = await addresses_of(host, port)
     hidden = [each for each in addresses if not is_public(each)]

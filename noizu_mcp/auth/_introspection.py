@@ -18,13 +18,13 @@ from ._configuration import check_url, read_claims, read_count, read_seconds, re
 from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher
 from ._verifier import AuthRequest, TokenVerifier
 
-#: Default seconds that a good answer is kept; a revoked token may be accepted for that long.
+#: Default seconds that a valid answer is cached; a revoked token may be accepted for that long.
 INTROSPECTION_TTL: Final = 30.0
-#: Default number of answers that are kept.
+#: Default number of cached answers.
 INTROSPECTION_CACHE: Final = 1000
-#: Requests to the issuer at one time; anyone can make up tokens.
+#: Maximum concurrent requests to the issuer; anyone can make up tokens.
 INTROSPECTION_CONCURRENCY: Final = 20
-#: Longest wait for a turn and an answer together, in seconds.
+#: Maximum seconds for waiting and the answer together.
 INTROSPECTION_PATIENCE: Final = 10.0
 
 # Issuers answer for refresh tokens, too (RFC 7662 section 2.1). `token_type` is that of RFC 6749
@@ -33,24 +33,24 @@ _TYPES: Final = frozenset({"bearer", "access_token"})
 
 
 class IntrospectionVerifier(TokenVerifier):
-    """Asks the issuer about each token; good answers are kept for a short time.
+    """Asks the issuer about each token. Valid answers are cached for a short time.
 
     Args:
         url: The introspection endpoint.
-        client_id: The name of this server at the issuer.
+        client_id: The client id of this server at the issuer.
         client_secret: The secret of this server; sent as HTTP Basic (RFC 6749 section 2.3.1).
-        issuer: The only accepted value of `iss`; the answer may leave it out.
-        audience: The name of this server, which must be in `aud` of the answer (RFC 8707); several:
-            any one of them.
-        required_claims: Members that the answer must have besides `active` and `aud`.
+        issuer: The only accepted value of `iss`, which may be missing in the answer.
+        audience: The name of this server, which must be in `aud` of the answer (RFC 8707); for
+            several names, one of them.
+        required_claims: Members that the answer must have in addition to `active` and `aud`.
         leeway: Seconds by which clocks may differ, 300 at most.
-        cache_ttl: Seconds that a good answer is kept; with 0 every request asks the issuer.
-        cache_size: Number of answers that are kept; 0 keeps none.
+        cache_ttl: Seconds that a valid answer is cached; 0 to ask the issuer for every request.
+        cache_size: Maximum number of cached answers; 0 for no cache.
         fetcher: Sends the requests; `HTTPFetcher()` by default.
 
     Raises:
-        ValueError: An option is missing, not safe, or not a number of its kind.
-        ImportError: httpx2 is not installed; the extra `auth` brings it.
+        ValueError: An option is missing, not safe, or not valid.
+        ImportError: httpx2 is not installed; it is part of the extra `auth`.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class IntrospectionVerifier(TokenVerifier):
         await trio.lowlevel.checkpoint()
         if not token.isascii():
             raise InvalidToken("it has characters beyond ASCII")
-        # The cache must not hold tokens: a dump of the memory would give them away.
+        # The cache must not contain tokens: a memory dump would reveal them.
         digest = hashlib.sha256(token.encode()).digest()
         if known := self._cache.get(digest):
             return known
         try:
             with trio.fail_after(INTROSPECTION_PATIENCE):
                 async with self._turns:
-                    # The request before this one may have asked about this token.
+                    # A concurrent request may have asked about this token.
                     return self._cache.get(digest) or await self._ask(token, digest)
         except trio.TooSlowError:
             raise VerifierUnavailable("the introspection endpoint is too slow") from None
@@ -133,12 +133,12 @@ class IntrospectionVerifier(TokenVerifier):
 
 
 class _Cache:
-    """Good answers by the digest of their token; a full cache drops the oldest answer."""
+    """Valid answers by the digest of their token. A full cache drops the oldest answer."""
 
     def __init__(self, ttl: float, size: int) -> None:
         self._ttl = ttl
         self._size = size
-        self._answers: dict[bytes, tuple[Principal, float]] = {}  # with the end of each
+        self._answers: dict[bytes, tuple[Principal, float]] = {}  # with the expiry of each
 
     def get(self, digest: bytes) -> Principal | None:
         principal, until = self._answers.get(digest, (None, 0.0))

@@ -1,6 +1,6 @@
-"""Headers, signatures, claims and keys of JWTs, by PyJWT; loads with the first JWT verifier.
+"""Headers, signatures, claims and keys of JWTs, with PyJWT; loaded with the first JWT verifier.
 
-The sender of a token writes its header. It only chooses among the algorithms and keys that the
+The sender of a token controls its header. It can only choose among the algorithms and keys that the
 configuration allows (RFC 8725 sections 3.1 and 3.2).
 """
 
@@ -23,9 +23,9 @@ from .._value import JSONObject
 from ..jsonrpc import parse_json
 from ._claims import TIMES, ClaimRules, read_time, shown
 
-#: Smallest RSA key, in bits (RFC 7518 section 3.3).
+#: Minimum size of RSA keys in bits (RFC 7518 section 3.3).
 MIN_RSA: Final = 2048
-#: Most keys of one set. Issuers have two or three.
+#: Maximum number of keys in a set. Issuers have two or three.
 MAX_KEYS: Final = 64
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -34,17 +34,17 @@ _PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "n", "e")
 
 _jwt: Final = jwt.PyJWT({"enforce_minimum_key_length": True})
 
-# PyJWT raises these before it looks at claims; the others are about claims.
+# PyJWT raises these before it checks claims; other exceptions are about claims.
 _NOT_VERIFIED: Final = (jwt.DecodeError, jwt.InvalidAlgorithmError, jwt.InvalidKeyError)
 
 
 class NotSigned(InvalidToken):
-    """No given key has signed the token; another key may have."""
+    """The token was not signed with any of the given keys."""
 
 
 @attrs.frozen
 class JoseHeader:
-    """The header of a token, before anything in it is verified."""
+    """The unverified header of a token."""
 
     alg: str
     kid: str | None
@@ -53,7 +53,7 @@ class JoseHeader:
 
 @attrs.frozen
 class VerificationKey:
-    """A public key, and the algorithms that it is for."""
+    """A public key with its algorithms."""
 
     kid: str | None
     algorithms: frozenset[str]
@@ -69,7 +69,7 @@ def read_header(token: str) -> JoseHeader:
     return _read_header(token.partition(".")[0])
 
 
-# All tokens of one key have equal headers. Made-up headers only push them out of the cache.
+# All tokens of one key have equal headers. Made-up headers can only evict them from the cache.
 @functools.lru_cache(maxsize=64)
 def _read_header(segment: str) -> JoseHeader:
     try:
@@ -87,19 +87,19 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> JSON
 
     Args:
         token: A JWS in compact form.
-        alg: The algorithm, which the caller has found in the list of allowed ones.
-        keys: Keys that may have signed the token; the first matching key counts.
+        alg: The algorithm, which the caller has found in the list of allowed algorithms.
+        keys: Keys that may have signed the token; the first matching key is used.
         rules: The rules for its claims.
 
     Returns:
         All claims of the token.
 
     Raises:
-        NotSigned: No key has signed the token.
-        InvalidToken: Its claims are malformed, or a key has signed it and they break a rule.
+        NotSigned: The token was not signed with any of the keys.
+        InvalidToken: Its claims are malformed, or it was signed with a key and they violate a rule.
     """
-    # Claims are read as strict JSON first. PyJWT reads them with `json.loads`, and its errors for
-    # malformed times could not be told from a bad signature.
+    # Claims are first parsed as strict JSON. PyJWT uses `json.loads`, and its errors for malformed
+    # times could not be distinguished from a bad signature.
     claims = _read_claims(token)
     reason = "there is no key"
     for key in keys:
@@ -116,7 +116,7 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> JSON
         except (*_NOT_VERIFIED, ValueError, TypeError) as error:
             reason = str(error)
         except jwt.PyJWTError as error:
-            # PyJWT says "Invalid issuer", and not which one it is; the log should.
+            # PyJWT reports "Invalid issuer" without its value; the log should have it.
             rules.check(claims)
             raise InvalidToken(f"its claims break RFC 7519: {shown(str(error))}") from None
         else:
@@ -154,10 +154,10 @@ def check_secret(secret: bytes) -> None:
 
 
 def read_key_set(document: object) -> list[VerificationKey]:
-    """Read a JWK Set (RFC 7517 section 5), without the keys that cannot verify tokens.
+    """Read a JWK Set (RFC 7517 section 5), ignoring keys that cannot verify tokens.
 
     Returns:
-        The keys. An empty list is an answer, too: the issuer has withdrawn all of its keys.
+        The keys. An empty list is valid: the issuer has withdrawn all of its keys.
 
     Raises:
         ValueError: It is not a key set, or has more than `MAX_KEYS` keys.
@@ -169,7 +169,7 @@ def read_key_set(document: object) -> list[VerificationKey]:
     for jwk in found:
         with suppress(ValueError):  # RFC 7517 section 5: keys not understood should be ignored
             keys.append(read_jwk(jwk))
-    # Only an empty set, or one of other keys, withdraws the known keys; garbage must not.
+    # Only an empty set, or a set of other keys, withdraws the known keys; invalid data must not.
     if not keys and not all(isinstance(jwk, Mapping) for jwk in found):
         raise ValueError("not a JWK Set: it holds something else than keys")
     return keys

@@ -1,13 +1,13 @@
-"""The keys of an issuer: fetched, kept, and fetched again when they may have changed.
+"""The keys of an issuer: fetched, cached, and fetched again when they may have changed.
 
-A set of keys is fetched when the first token needs it, again after `ttl`, and early for a token
-that no known key fits. Anyone can make up such tokens, so `cooldown` seconds pass between two
-fetches, whatever tokens ask for. One fetch runs at a time, under a lock. It is bounded in time and
-is not cancelled with the request that began it, so the lock is always released. Requests that have
-a key go on without the lock while a fetch runs; the others wait for its outcome.
+Keys are fetched when the first token needs them, again after `ttl`, and earlier for a token that no
+known key matches. Anyone can make up such tokens, so there are at least `cooldown` seconds between
+two fetches. One fetch runs at a time, under a lock. It has a timeout and is not cancelled with the
+request that began it, so the lock is always released. During a fetch, requests with a known key
+continue without the lock; others wait for its result.
 
-A failed fetch keeps the known keys, for `JWKS_STALE` at most. An answer without keys does not: the
-issuer has withdrawn them.
+If a fetch fails, the known keys are kept, for at most `JWKS_STALE` seconds. An answer without keys
+replaces them: the issuer has withdrawn them.
 """
 
 import time
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 #: Default seconds until keys are fetched again.
 JWKS_TTL: Final = 600.0
-#: Default least seconds between two fetches.
+#: Default minimum seconds between two fetches.
 JWKS_COOLDOWN: Final = 30.0
-#: Least seconds until the next fetch if there are no keys at all: no token is accepted before.
+#: Minimum seconds until the next fetch if there are no keys: no token is accepted before.
 JWKS_RETRY: Final = 1.0
-#: Longest wait of a request for newer keys while it has a known one, in seconds.
+#: Maximum seconds that a request with a known key waits for newer keys.
 JWKS_PATIENCE: Final = 1.0
-#: Seconds after `ttl` from which such a request waits as long as any other: an issuer that is
-#: always slow must be able to withdraw a key.
+#: Seconds after `ttl` from which such a request waits as long as others: an issuer that is always
+#: slow must be able to withdraw a key.
 JWKS_OVERDUE: Final = 3600.0
 #: Seconds after `ttl` that keys are trusted while their issuer cannot be reached.
 JWKS_STALE: Final = 24 * 3600.0
@@ -45,9 +45,9 @@ class KeySet:
     Args:
         uri: The URL of the keys.
         fetcher: Fetches the document.
-        read: Makes keys out of the document; raises ValueError.
+        read: Makes keys from the document; raises ValueError.
         ttl: Seconds until they are fetched again.
-        cooldown: Least seconds between two fetches.
+        cooldown: Minimum seconds between two fetches.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class KeySet:
 
         Args:
             alg: The algorithm in its header.
-            kid: The name of the key in its header; None finds every key for the algorithm.
+            kid: The id of the key in its header; None for every key of the algorithm.
 
         Returns:
             The keys; empty if the issuer has no such key, or had none less than `cooldown` ago.
@@ -86,7 +86,7 @@ class KeySet:
                 fetched; or the issuer may have such a key by now, and cannot be reached.
         """
         found = select(self._keys, alg, kid)
-        # A request with a known key does not wait while another one fetches newer keys.
+        # A request with a known key does not wait while another request fetches newer keys.
         if self._is_due(found) and not (found and self._lock.locked()):
             async with self._lock:
                 found = select(self._keys, alg, kid)
@@ -102,15 +102,15 @@ class KeySet:
     async def find_newer(
         self, alg: str, kid: str | None, known: "Collection[VerificationKey]"
     ) -> "list[VerificationKey]":
-        """Find newer keys for a token that no known key has signed.
+        """Find newer keys for a token that was not signed with any known key.
 
-        An issuer may give a new key the name of an old one, or no name at all. Anyone can send a
-        bad signature, so the cool-down holds here, too.
+        An issuer may give a new key the id of an old one, or no id. Anyone can send a bad
+        signature, so the cool-down applies here, too.
 
         Args:
             alg: The algorithm in its header.
             kid: The name of the key in its header, or None.
-            known: The keys that have not signed it.
+            known: The keys with which it was not signed.
 
         Returns:
             Other keys; empty if there are no others, or the issuer cannot be reached.
@@ -126,13 +126,13 @@ class KeySet:
         return now >= self._not_before and (not found or now >= self._refresh_at)
 
     async def _fetch(self, *, hurried: bool) -> None:
-        """Fetch the keys; a failure keeps the known ones.
+        """Fetch the keys. If that fails, the known keys are kept.
 
-        Cancelling the request does not cancel the fetch: otherwise a client that hangs up could
-        use up the cool-down of all others.
+        Cancelling the request does not cancel the fetch: otherwise a client that disconnects could
+        use up the cool-down for all others.
 
         Args:
-            hurried: True if the request has a known key, and waits for a moment only.
+            hurried: True if the request has a known key, and waits only briefly.
         """
         patience = JWKS_PATIENCE if hurried else FETCH_TIMEOUT + 1
         with trio.move_on_after(patience, shield=True) as scope:
@@ -154,7 +154,7 @@ class KeySet:
         except Exception as error:
             self._fail(error)
             if not isinstance(error, _FAILURES):
-                raise  # a broken fetcher; the cool-down holds for it, too
+                raise  # a broken fetcher; the cool-down applies, too
 
     def _take(self, keys: "Sequence[VerificationKey]") -> None:
         if not keys:
@@ -177,9 +177,9 @@ _ACCEPT: Final = (("accept", "application/jwk-set+json, application/json"),)
 
 
 def select(keys: "Sequence[VerificationKey]", alg: str, kid: str | None) -> "list[VerificationKey]":
-    """Choose the keys for an algorithm, and for a name if one is given.
+    """Return the keys for an algorithm, and for a key id if given.
 
-    A key without a name fits every name.
+    A key without an id matches every id.
     """
     return [
         key

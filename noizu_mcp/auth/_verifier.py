@@ -11,13 +11,13 @@ from .._errors import InvalidToken, VerifierUnavailable
 from .._log import get_logger
 from ..types import Principal
 
-#: The reasons of refusals are logged here; clients do not see them.
+#: The log for the reasons of refusals, which clients do not see.
 logger: Final = get_logger("noizu_mcp.auth")
 
 #: The header of bearer tokens (RFC 6750 section 2.1). MCP forbids tokens in URLs and bodies.
 AUTHORIZATION: Final = "authorization"
 
-#: Longest token, in characters. Tokens of large companies have three thousand.
+#: Maximum characters of a token. Tokens of large companies have three thousand.
 MAX_TOKEN: Final = 16 * 1024
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 section 2.1
@@ -38,7 +38,7 @@ def _as_headers(headers: _Headers) -> tuple[tuple[str, str], ...]:
 
 @attrs.frozen
 class AuthRequest:
-    """The part of an HTTP request that a verifier may look at.
+    """The part of an HTTP request that a verifier may use.
 
     Attributes:
         method: `POST`, `GET` or `DELETE`.
@@ -46,12 +46,12 @@ class AuthRequest:
         headers: Name and value of each header, in order; names in lower case. The constructor
             takes ASGI's pairs of bytes, pairs of strings, or a mapping.
         client: The address of the peer, if known; behind a proxy, the address of the proxy.
-        header: The header that carried the token, in lower case.
+        header: The header with the token, in lower case.
     """
 
     method: str
     path: str
-    # Left out of the repr: the token is in there.
+    # Not in the repr: it contains the token.
     headers: tuple[tuple[str, str], ...] = attrs.field(
         default=(), converter=_as_headers, repr=False
     )
@@ -71,7 +71,7 @@ class AuthRequest:
 
 
 def is_well_formed(header: str, token: str) -> bool:
-    """Tell whether a header can carry a token: after `Bearer`, or as its whole value.
+    """Tell whether a header can contain a token: after `Bearer`, or as its whole value.
 
     Args:
         header: The header, in lower case.
@@ -82,15 +82,15 @@ def is_well_formed(header: str, token: str) -> bool:
 
 
 def check_well_formed(header: str, token: str, name: str) -> None:
-    """Check a token that clients are to send; the message does not show it.
+    """Check a token that clients will send. The message does not show it.
 
     Args:
-        header: The header that will carry it, in lower case.
+        header: The header with the token, in lower case.
         token: The token.
         name: The kind of token, for the message.
 
     Raises:
-        ValueError: No client can send it: every request with it would be malformed.
+        ValueError: Clients cannot send it: every request with it would be malformed.
     """
     if is_well_formed(header, token):
         return
@@ -102,14 +102,14 @@ def check_well_formed(header: str, token: str, name: str) -> None:
 
 
 class TokenVerifier(ABC):
-    """Finds the caller behind a token; subclass it for tokens of your own.
+    """Finds the caller for a token; subclass it for custom tokens.
 
-    One verifier serves all requests, many at a time. Every request is verified, those of a session
-    too: a session id must not be used for authentication (2026-07-28, basic/authorization).
+    One verifier serves all requests, many at a time. Every request is verified, also within a
+    session: a session id must not be used for authentication (2026-07-28, basic/authorization).
 
     Attributes:
-        headers: The headers that carry its tokens, in lower case: `authorization` after `Bearer`,
-            any other header as its whole value.
+        headers: The headers with its tokens, in lower case: `authorization` after `Bearer`, any
+            other header as its whole value.
     """
 
     headers: tuple[str, ...] = (AUTHORIZATION,)
@@ -123,22 +123,22 @@ class TokenVerifier(ABC):
             request: The request that carried it.
 
         Returns:
-            The caller. Any other value, also None, means that the verifier is broken (500) and
+            The caller. Any other value, including None, means that the verifier is broken (500) and
             accepts no token.
 
         Raises:
             InvalidToken: The token is not valid, or not for this server.
             InsufficientScope: The token is valid, and does not allow this request.
-            VerifierUnavailable: The token cannot be judged at present.
+            VerifierUnavailable: The token cannot be verified at the moment.
         """
 
 
 async def ask(verifier: TokenVerifier, token: str, request: AuthRequest) -> Principal:
-    """Let a verifier verify a token; see `TokenVerifier.verify`.
+    """Verify a token with a verifier; see `TokenVerifier.verify`.
 
     Raises:
-        TypeError: The verifier did not return a `Principal`. None must never pass for one: for
-            handlers it stands for a server that serves everybody.
+        TypeError: The verifier did not return a `Principal`. None must never be accepted: for
+            handlers it means a server without authentication.
     """
     given: object = await verifier.verify(token, request)
     if not isinstance(given, Principal):
@@ -150,7 +150,7 @@ async def ask(verifier: TokenVerifier, token: str, request: AuthRequest) -> Prin
 
 
 class AnyVerifier(TokenVerifier):
-    """Asks several verifiers in turn; the first one that accepts the token decides.
+    """Asks several verifiers in turn, until one accepts the token.
 
     Args:
         verifiers: One or more verifiers. Each sees only tokens of the headers that it reads.
@@ -169,7 +169,7 @@ class AnyVerifier(TokenVerifier):
     async def verify(self, token: str, request: AuthRequest) -> Principal:
         """Verify a token; see `TokenVerifier.verify`.
 
-        `VerifierUnavailable` of one verifier is raised only if no other one accepts the token.
+        `VerifierUnavailable` of one verifier is raised only if no other verifier accepts the token.
         """
         reasons: list[str] = []
         unavailable: VerifierUnavailable | None = None

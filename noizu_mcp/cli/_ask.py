@@ -1,4 +1,4 @@
-"""Answers to the questions of a server during a command: from a person, a script, or nobody.
+"""Answers to the questions of a server during a command: from a person or a script, if any.
 
 A person is shown the question on stderr and answers on stdin, one question at a time. A script is
 the JSON of `--answers`. Without both, every question is declined.
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[str, PersonAnswer]] = {"decline": Decline(), "cancel": Can
 
 @contextmanager
 def respondent(answers: str | None, timeout: float, display: Display) -> Iterator["Respondent"]:
-    """Choose the respondent: a script, a person, or nobody.
+    """Choose the respondent: a script, a person, or `Nobody`.
 
     Args:
         answers: The JSON of `--answers`, or None.

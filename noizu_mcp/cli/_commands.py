@@ -221,7 +221,7 @@ async def _fits_template(client: Client, uri: str) -> bool:
     except McpError:
         return False
     for each in templates:
-        with suppress(ValueError):  # a template that is none fits nothing
+        with suppress(ValueError):  # an invalid template matches nothing
             if UriTemplate(each.uri_template).match(uri) is not None:
                 return True
     return False

@@ -39,7 +39,7 @@ _NOUNS: Final = {
     "templates": "resource template",
     "prompts": "prompt",
 }
-#: The hints of a tool in words: those of True, and those of False.
+#: The hints of a tool in words, for True and for False.
 _HINTS: Final = {
     "read_only_hint": ("changes nothing", "may change something"),
     "destructive_hint": ("may destroy something", "destroys nothing"),
@@ -47,7 +47,7 @@ _HINTS: Final = {
     "open_world_hint": ("reaches other systems", "reaches no other system"),
 }
 
-#: Fields that are told; those of recursive schemas have no end.
+#: Maximum fields in a description; recursive schemas are endless.
 MAX_ROWS: Final = 200
 
 
@@ -78,7 +78,7 @@ async def _find(name: str, connected: Connected) -> tuple[str, list[_NamedCompon
     """Find the components that have a name, or a URI.
 
     Raises:
-        CommandError: There is none.
+        CommandError: It does not exist.
     """
     client, found = connected.client, list[_NamedComponent]()
     names: list[str] = []

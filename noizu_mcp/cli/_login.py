@@ -31,7 +31,7 @@ def log_in(args: argparse.Namespace) -> int:
         args: `url`, `scope`, `client_id`, `issuer` and `no_browser`.
 
     Raises:
-        CommandError: It is no URL of a server, or nobody logged in.
+        CommandError: It is not the URL of a server, or the login was not completed.
     """
     target = _server_at(args.url)
     secret = os.environ.get(VARIABLE) if args.client_id else None

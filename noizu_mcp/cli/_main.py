@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        argv: The arguments, without the name of the program; those of this process by default.
+        argv: The arguments, without the name of the program; this process's by default.
 
     Returns:
         The exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.

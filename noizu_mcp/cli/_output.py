@@ -59,7 +59,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def print_text(text: str, out: TextIO) -> None:
-    """Print a text with its lines; a line end is added where there is none at its end.
+    """Print a text with its lines; a missing line end at its end is added.
 
     Nothing in it steers a terminal. Only a file or a pipe on stdout gets the text unchanged, so
     that a table with CRLF line ends stays one.

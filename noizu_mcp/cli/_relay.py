@@ -4,8 +4,8 @@ Theory of operation. The client speaks to this process for as long as it likes; 
 child, and messages are passed on byte for byte. When a file changes, requests of the client are
 held back, those that run get `PATIENCE` to end, the child is ended, and another one is started. It
 gets what the session of the client consists of: the handshake, the log level, the subscriptions and
-the open listen requests. Then it gets the requests that were held, and the client is told that the
-lists have changed. A child that ends by itself, because a file is broken, answers nothing: each
+the open listen requests. Then it gets the requests that were held, and the client is notified that
+the lists have changed. A child that ends by itself, because a file is broken, answers nothing: each
 request gets an error until the next change.
 """
 
@@ -102,7 +102,7 @@ class ServerRelay:
         self._broken = False  # the server has ended by itself
         self._is_first = True
         self._held: list[Received] = []
-        self._running: set[Id] = set()  # requests without an answer, but for listen requests
+        self._running: set[Id] = set()  # requests without an answer, except listen requests
         self._idle = trio.Event()
         # The session, as the client has told it.
         self._handshake: Request | None = None
@@ -214,7 +214,7 @@ class ServerRelay:
         if isinstance(message, Notification):
             self._is_initialized |= message.method == "notifications/initialized"
             if message.method == "notifications/cancelled":
-                # The server does not answer it any more.
+                # The server no longer answers it.
                 id_ = _id_in(message.params, "requestId")
                 self._listens.pop("" if id_ is None else id_, None)
                 self._end(id_)
@@ -292,7 +292,7 @@ class ServerRelay:
 
 
 def _id_in(values: Any, key: str) -> Id | None:
-    """Read an id, or a text; whoever sends anything else is told so by the server."""
+    """Read an id or a text; the server reports an error for anything else."""
     found = values.get(key) if isinstance(values, Mapping) else None
     return found if isinstance(found, str | int) else None
 

@@ -42,7 +42,7 @@ def marked_stderr() -> Iterator[None]:
     """Print what programs write to stderr that this one starts: line by line, each with a mark.
 
     Descriptor 2, which they inherit, is a pipe to a thread while the block runs. The mark, `| `,
-    tells their lines from those of this program.
+    distinguishes their lines from lines of this program.
     """
     sys.stderr.flush()
     with ExitStack() as stack:

@@ -54,7 +54,7 @@ SchemaRow = tuple[str, str, str]
 def fields_in_words(
     schema: JSON, root: JSON, needed: str = "needed", depth: int = 0
 ) -> Iterator[SchemaRow]:
-    """Describe the properties of an object schema, those of nested objects below their own.
+    """Describe the properties of an object schema, with nested properties below their parents.
 
     Args:
         schema: The schema of the object.
@@ -181,7 +181,7 @@ def _at(ref: str, root: JSON) -> JSONObject:
 
 
 def sample(schema: JSON, root: JSON, name: str, depth: int = 0) -> JSON:
-    """Make a value for an example: one that the schema names, else a word in capitals.
+    """Make a value for an example: a value from the schema, or else a word in capitals.
 
     Args:
         schema: The schema.

@@ -189,7 +189,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        # The checks name options of Python; the user wrote those of the command line.
+        # The checks name options of Python; the user wrote options of the command line.
         text = str(error)
         for name, word in _WORDS.items():
             text = text.replace(name, word)

@@ -46,7 +46,7 @@ class _StoredCredentials:
     """The credentials of `StoredLogin`.
 
     Args:
-        inner: Those of the login; None without one.
+        inner: The credentials of the login; None without a login.
     """
 
     def __init__(self, inner: Credentials | None) -> None:

@@ -69,7 +69,7 @@ def open_server(target: str | None, config: str | None = None) -> Server:
     """Make the server of `run`.
 
     Args:
-        target: The server; see `load_server`. None: one that has nothing of its own.
+        target: The server; see `load_server`. None for an empty server.
         config: The path of a file of the `mcpServers` form, whose servers become parts of it; None
             for none.
 

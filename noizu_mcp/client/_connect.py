@@ -86,7 +86,7 @@ async def connect(
         tap: Called with every message, as bytes, in both directions.
         principal: The value of `ctx.auth` for a server in memory; None for no authentication.
         limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` allows
-            results of up to 64 MiB. By default those of `Limits()`, with up to 500,000 values in a
+            results of up to 64 MiB. By default `Limits()`, with up to 500,000 values in a
             message. A `MessageStream` has its own limits.
         replay: True to let a server in memory run each handler again for each answer of 2026-07-28,
             as another process would: it finds side effects without `ctx.step`.

@@ -3,8 +3,8 @@
 Theory of operation. The client does not know the era of a server, so it starts with a request that
 only a 2026-07-28 server supports:
 
-- *probe*: `server/discover`. A result that lists 2026-07-28 ends the negotiation; one that lists
-  older revisions only leads to a handshake with the newest of them. An error code of 2026-07-28
+- *probe*: `server/discover`. A result that lists 2026-07-28 ends the negotiation; if it lists only
+  older revisions, it leads to a handshake with the newest of them. An error code of 2026-07-28
   lists the common revisions, if there are any. If -32022 lists 2026-07-28, the probe is repeated
   once. Anything else means an old server: another error, an HTTP 4xx, no answer for `probe_timeout`
   seconds, a result that lists nothing;

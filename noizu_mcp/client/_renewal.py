@@ -92,7 +92,7 @@ class Renewal:
         Args:
             generation: The generation in which the failed request was sent.
         """
-        # Many requests may get a 404; those of an older generation arrive after the renewal.
+        # Many requests may get a 404; some of an older generation arrive after the renewal.
         if generation == self.generation:
             self.is_lost = True
 

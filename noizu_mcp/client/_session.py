@@ -135,7 +135,7 @@ class ClientSession(Dispatcher):
             params: The params; `_meta` of the revision is added.
             patience: Seconds without an answer or progress.
             on_progress: Called with the params of each progress notification.
-            extensions: The ids of extensions that this request declares in addition to those of the
+            extensions: The ids of extensions that this request declares in addition to the
                 client (2026-07-28).
 
         Returns:

@@ -202,8 +202,8 @@ class Context(abc.ABC, Generic[State]):
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
         """Let the client hang up and come back for the rest; for calls that take long.
 
-        On 2025-11-25 over HTTP the answer to the request ends here, and the client is told to ask
-        again for the rest, which is kept for it (`basic/transports`, "Sending Messages to the
+        On 2025-11-25 over HTTP the answer to the request ends here, and the client must ask
+        again for the rest, which is stored for it (`basic/transports`, "Sending Messages to the
         Server"). Everywhere else nothing happens.
 
         Args:
@@ -432,8 +432,8 @@ class Context(abc.ABC, Generic[State]):
     def capability(self) -> "Capability":
         """The capability of this call: what it may call in turn.
 
-        That of a request allows everything; that of a call within a request is the one that it was
-        made under.
+        The capability of a request allows everything. A call within a request has the capability
+        under which it was made.
         """
 
     @abc.abstractmethod
@@ -462,7 +462,7 @@ class Context(abc.ABC, Generic[State]):
         """Call another tool of the server, within this request.
 
         The scopes of the tool and the policies of the server hold, and so does its timeout. Its
-        progress, its questions and its log messages are those of this request, and it is cancelled
+        progress, its questions and its log messages belong to this request, and it is cancelled
         with it.
 
         Args:

@@ -57,7 +57,7 @@ def prompt(target: Any, /, **overrides: Any) -> Registration:
     Args:
         target: A `Prompt` class, a ready instance of one, another registration, or a function,
             whose parameters are the arguments.
-        **overrides: The changes; see `Overrides`. Those of a function: `PromptOptions`.
+        **overrides: The changes; see `Overrides`; for a function `PromptOptions`.
 
     Returns:
         An item for `prompts = […]` of a server.

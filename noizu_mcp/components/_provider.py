@@ -285,7 +285,7 @@ class ToolProvider(BaseProvider):
 
         Returns:
             What `tools = […]` of a server takes: `tool(…)` registrations, instances, functions. Of
-            two with one name the first counts; one that is wrong is logged and left out. Objects
+            two with one name the first is used; invalid ones are logged and left out. Objects
             that were in the list before are not read again.
         """
         return ()

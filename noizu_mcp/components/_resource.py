@@ -178,8 +178,8 @@ class ResourceTemplate(Component, metaclass=ComponentMeta):
 
     `read` takes the variables as parameters, `read(self, table: str, id: int)`, or all of them in
     `args`; it may also take `uri` and `ctx`. It returns the same as `read` of a `Resource`. `args`
-    has an attribute for each variable: a text, a list of texts for `{var*}`, None for an optional
-    one that is absent. A nested class `Arguments`, or `arguments = {…}`, gives them types. A URI
+    has an attribute for each variable: a text, a list of texts for `{var*}`, None for a
+    missing optional one. A nested class `Arguments`, or `arguments = {…}`, gives them types. A URI
     with a value that does not fit is not found.
 
     `complete(variable, prefix, ctx)` completes variables. `list(ctx)` returns or yields instances
@@ -219,7 +219,7 @@ def resource(target: Any, /, **overrides: Any) -> Registration:
 
     Args:
         target: A `Resource` class, a ready instance of one, another registration, or a function.
-        **overrides: The changes; see `ResourceOverrides`. Those of a function: `FunctionOptions`.
+        **overrides: The changes; see `ResourceOverrides`; for a function `FunctionOptions`.
 
     Returns:
         An item for `resources = […]` of a server.

@@ -1,10 +1,10 @@
 """Threads that outlive their calls: they are counted, and bounded for each handler.
 
 Theory of operation. Python cannot stop a thread. A sync handler that ignores its timeout keeps its
-thread, and its place among the threads of the server, until it ends; a handler that never ends
-would so take all of them, one call after the other. A call is *running*, then *ended*; its caller
-may leave at any time, and if it leaves a running one, the thread counts as abandoned until it ends.
-`_lock` guards the counts, which the loop and the threads change.
+thread, and its token of the server's limiter, until it ends; a handler that never ends would thus
+take all of them, one call after the other. A call is *running*, then *ended*; its caller may leave
+at any time, and if it leaves a running call, the thread counts as abandoned until it ends. `_lock`
+guards the counts, which the loop and the threads change.
 """
 
 import logging
@@ -23,14 +23,14 @@ from ._failure import call_in_thread
 
 
 class TooManyAbandoned(McpException):
-    """Too many threads of a handler go on after their calls have ended."""
+    """Too many threads of a handler still run after their calls have ended."""
 
 
 class AbandonedThreads:
     """The abandoned threads of a server.
 
     Args:
-        most: Threads of one handler; while there are so many, its calls are refused.
+        most: Maximum abandoned threads of one handler; beyond that, its calls are refused.
     """
 
     def __init__(self, most: int) -> None:
@@ -41,12 +41,12 @@ class AbandonedThreads:
 
     @property
     def count(self) -> int:
-        """The number of all abandoned threads; for any thread."""
+        """The number of all abandoned threads. From any thread."""
         with self._lock:
             return self._counts.total()
 
     async def run(self, handler: str, work: Callable[[], Returned], limiter: Any) -> Returned:
-        """Run a sync handler in a thread, which is left behind if the caller is cancelled.
+        """Run a sync handler in a thread, which is abandoned if the caller is cancelled.
 
         Args:
             handler: Names the handler.
@@ -54,9 +54,9 @@ class AbandonedThreads:
             limiter: Takes a token for the thread, until it ends.
 
         Raises:
-            TooManyAbandoned: So many threads of the handler were left behind, and have not ended.
+            TooManyAbandoned: Too many abandoned threads of the handler still run.
         """
-        # Read without the lock: most counts are empty, and a thread that ends now is no matter.
+        # Read without the lock: most counts are empty, and a thread that ends now does not matter.
         if self._counts and self._counts[handler] >= self._most:
             text = "%s: %d of its threads go on after their calls; its calls are refused meanwhile"
             throttled_log.entry(logging.ERROR, (text, handler), text, handler, self._most)
@@ -69,7 +69,7 @@ class AbandonedThreads:
             raise
 
     async def settle(self, seconds: float) -> None:
-        """Wait until every abandoned thread has ended, also in a cancelled task.
+        """Wait until every abandoned thread has ended, even in a cancelled task.
 
         Args:
             seconds: The time after which it gives up.
@@ -114,7 +114,7 @@ class _ThreadCall:
     def run(self) -> Any:
         with self._all.lock:
             self._running = True
-            if self._left:  # while the thread was about to begin
+            if self._left:  # before the thread started
                 self._all.add(self._handler, 1)
         try:
             return call_in_thread(self._work)
@@ -126,7 +126,7 @@ class _ThreadCall:
 
     def leave(self) -> None:
         with self._all.lock:
-            # A thread that waits for a token never begins; a failed thread has ended.
+            # A thread that waits for a token never starts; a failed thread has ended.
             self._left = True
             if self._running:
                 self._all.add(self._handler, 1)

@@ -21,17 +21,17 @@ from ..protocol import Revision
 
 
 class SessionEnded(ConnectionClosed):
-    """The peer does not know the session of a request any more, so it has not carried it out."""
+    """The peer no longer knows the session of a request, so it has not processed the request."""
 
 
 class Unanswered(NamedTuple):
-    """A stand-in for an answer that will not come.
+    """A substitute for an answer that will not come.
 
-    Where each message travels by itself one can fail while the others go on.
+    For streams on which one message can fail while others succeed.
 
     Attributes:
         id: The id of the request.
-        error: Why; raised where the answer is awaited.
+        error: The reason; raised where the answer is awaited.
     """
 
     id: Id
@@ -39,10 +39,10 @@ class Unanswered(NamedTuple):
 
 
 class Outgoing(bytes):
-    """The bytes of a request or notification of a client, and the facts that routing needs.
+    """The bytes of a request or notification of a client, with the facts that routing needs.
 
-    Streamable HTTP chooses the headers of each message by them. It would have to decode the bytes
-    again otherwise. Pipes, taps and recordings join and copy the bytes like any others.
+    Streamable HTTP uses them to choose the headers of each message. Otherwise it would have to
+    decode the bytes again. Pipes, taps and recordings treat it like any other bytes.
 
     Args:
         data: The bytes.
@@ -68,18 +68,18 @@ class Outgoing(bytes):
 class MessageStream(abc.ABC):
     """Carries JSON-RPC messages between this program and one peer.
 
-    It decodes each message that it receives, once, within the limits that it was made with; no
-    layer above parses bytes. It sends bytes without framing. Where it sends each message by itself,
-    the requests and notifications of a client are `Outgoing`.
+    It decodes each received message once, within its limits; no layer above parses bytes. It sends
+    bytes without framing. If it sends each message separately, the requests and notifications of a
+    client are `Outgoing`.
 
     One task receives and one task sends; `send_nowait` may be called from any task of the loop
-    while nobody is inside `send`.
+    while no task is inside `send`.
 
     Attributes:
-        mirrored: Where a client notes which argument each `Mcp-Param-*` header mirrors, by tool;
-            None: the stream has no headers.
-        address: Names the server on later connections, too: its URL, or its command; None if
-            nothing does.
+        mirrored: The argument that each `Mcp-Param-*` header mirrors, by tool, set by the client;
+            None if the stream has no headers.
+        address: Identifies the server on later connections, too: its URL or its command; None if
+            unknown.
     """
 
     mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]] | None = None
@@ -87,7 +87,7 @@ class MessageStream(abc.ABC):
 
     @property
     def credentials(self) -> Hashable:
-        """A value that changes with the credentials of the messages; None if nobody knows when.
+        """A value that changes with the credentials of the messages; None if changes are unknown.
 
         They never change on a pipe.
         """
@@ -106,10 +106,10 @@ class MessageStream(abc.ABC):
 
     @abc.abstractmethod
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Take messages, and write as much as the pipe takes without waiting.
+        """Accept messages, and write as much as possible without waiting.
 
         Returns:
-            True when nothing is left to write; otherwise `send` must be called to finish.
+            True if nothing is left to write; otherwise `send` must be called.
 
         Raises:
             trio.BrokenResourceError: The peer is gone.
@@ -117,56 +117,56 @@ class MessageStream(abc.ABC):
 
     @abc.abstractmethod
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Write messages, after the rest that `send_nowait` left; a checkpoint.
+        """Write messages, after those that `send_nowait` left; a checkpoint.
 
         Raises:
             trio.BrokenResourceError: The peer is gone.
         """
 
     async def wait_session_end(self) -> None:
-        """Wait until the peer says, with no request asked, that it does not know the session.
+        """Wait until the transport learns, without a request, that the session has expired.
 
-        One task waits. A stream on which there is no such session, as here, waits for ever.
+        One task waits. By default, for streams without such sessions, it waits forever.
         """
         await trio.sleep_forever()
 
     def observe_gaps(self, tell: Callable[[], object]) -> None:
-        """Call a function whenever messages that the peer sent unasked may have been lost.
+        """Call a function whenever messages that the peer sent on its own may have been lost.
 
         Args:
             tell: The function; must not raise.
         """
-        del tell  # a pipe loses none
+        del tell  # a pipe loses no messages
 
     @abc.abstractmethod
     async def aclose(self) -> None:
-        """Close both directions; closing twice is fine."""
+        """Close both directions; a second call does nothing."""
 
 
 class ReplyChannel(Protocol):
-    """Takes the messages of one request to the peer, in order, without waiting.
+    """Sends the messages of one request to the peer, in order, without waiting.
 
     On a pipe it is the outbox of the connection; over HTTP, the answer to one POST.
 
     Attributes:
-        is_broken: True once the peer is known to take no more messages; over HTTP each message has
-            a fate of its own.
+        is_broken: True once the peer is known to accept no more messages; over HTTP messages fail
+            separately.
     """
 
     is_broken: bool
 
     def reserve(self, size: int, /) -> bool:
-        """Make room for an answer, or a part of it, before it is sent.
+        """Reserve memory for an answer, or a part of it, before it is sent.
 
         Args:
             size: Bytes of the answer.
 
         Returns:
-            False if there is no room: then a short error must take its place.
+            False if there is no room: then a short error must be sent instead.
         """
 
     def answer(self, message: bytes, code: int | None = None, /) -> None:
-        """Send the answer to the request, or the array of answers to a batch.
+        """Send the answer to the request, or the batch of answers.
 
         Args:
             message: The answer.
@@ -177,28 +177,28 @@ class ReplyChannel(Protocol):
         """Expect no answer: the peer has cancelled the request."""
 
     def release(self, seconds: float, /) -> None:
-        """Let the peer come back for the rest, where it can (2025-11-25 over HTTP).
+        """Let the peer reconnect for the rest, if possible (2025-11-25 over HTTP).
 
         Args:
-            seconds: Time that the peer must wait before it comes back.
+            seconds: Time that the peer must wait before it reconnects.
         """
 
     def deliver(self, message: bytes) -> None:
-        """Send a message that must not get lost."""
+        """Send a message that must not be lost."""
 
     def offer(self, message: bytes) -> None:
         """Send a message that is dropped if there is no room."""
 
     @property
     def has_room(self) -> bool:
-        """False while too much is waiting to be written."""
+        """False while too many bytes are waiting to be written."""
 
     async def room(self) -> None:
         """Wait until there is room for more; a checkpoint."""
 
 
 class Delivery:
-    """A notice that has been handed on; awaiting it waits until there is room for more.
+    """A notification that was passed on. Awaiting it waits until there is room for more.
 
     Args:
         room: Waits for room; a checkpoint.
@@ -213,7 +213,7 @@ class Delivery:
         return self._room().__await__()
 
 
-#: The ending of a request that its answer does not show.
+#: The ending of a request, if its answer does not show it.
 Ending = Literal["crashed", "timed_out", "denied"]
 
 
@@ -221,7 +221,7 @@ class RequestObserver(Protocol):
     """Observes one request of the peer. No method may raise."""
 
     def mark(self, ending: Ending) -> None:
-        """Note the ending that the answer will not show."""
+        """Store the ending that the answer will not show."""
 
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
         """Observe the result, before `observe_answer`."""
@@ -238,4 +238,4 @@ class RequestObserver(Protocol):
         """Observe that the peer has stopped waiting for the answer."""
 
     def surround_question(self, request: Request) -> AbstractContextManager[None]:
-        """Observe an outbound request that belongs to it, while the block runs."""
+        """Observe a request to the peer that belongs to it, while the block runs."""

@@ -1,9 +1,9 @@
 """Routing of the messages of one peer, on any transport.
 
-Both ends of a connection derive from `Dispatcher`. It knows no feature: a request goes to `begin`,
-a notification to `receive_notice`, an answer to the task that waits for it. `take` never waits and
-never raises, so one message cannot delay or end the messages behind it. The tables are bounded: the
-ledger limits the requests of the peer, and each outbound request is held by a waiting task.
+Both ends of a connection derive from `Dispatcher`. It knows no feature: a request is passed to
+`begin`, a notification to `receive_notice`, an answer to the waiting task. `take` never waits and
+never raises, so one message cannot delay or end later ones. The tables are bounded: the ledger
+limits the requests of the peer, and each outbound request has a waiting task.
 """
 
 import abc
@@ -35,7 +35,7 @@ from ._eager import TaskScope
 from ._pending import Arrival, OnProgress, PendingRequest, PendingRequests
 from ._request import BatchReply, InboundRequest, InFlight, Job
 
-#: Seconds to wait for the end of the stream of a peer that takes no more messages.
+#: Seconds to wait for the end of the stream after the peer has stopped accepting messages.
 LAST_WORDS: Final = 1.0
 
 
@@ -45,20 +45,20 @@ class Peer(Protocol):
     ledger: Ledger
 
     def receive(self, message: Decoded) -> PeerEvent | None:
-        """Turn a message into its event; None for a message that is ignored."""
+        """Convert a message to its event; None for an ignored message."""
 
 
 class Dispatcher(InFlight):
-    """Takes the messages of one peer, and sends requests and notifications to it.
+    """Handles the messages of one peer, and sends requests and notifications to it.
 
     Args:
-        peer: Knows the protocol.
+        peer: The protocol state.
 
     Attributes:
-        channel: Takes messages that belong to no request of the peer; set before any message.
-        size: Bytes of the message that is being taken; None if they are not known.
-        decide: Turns a message into its event; see `Peer.receive`.
-        pending: Outbound requests that have no answer yet.
+        channel: Sends messages that belong to no request of the peer; set before the first message.
+        size: Bytes of the current message; None if unknown.
+        decide: Converts a message to its event; see `Peer.receive`.
+        pending: Outbound requests without an answer.
     """
 
     channel: ReplyChannel
@@ -71,7 +71,7 @@ class Dispatcher(InFlight):
         self.decide = peer.receive
 
     # Hooks of the two ends. They must not raise: they run in the task that reads, and an exception
-    # there would end the connection with every other request on it.
+    # there would end the connection with all its requests.
 
     @abc.abstractmethod
     def spawn(self, work: Callable[[], Awaitable[object]]) -> object:
@@ -83,12 +83,12 @@ class Dispatcher(InFlight):
     ) -> tuple[InboundRequest, Job | None]:
         """Begin a request: answer it at once, or return the rest of the work.
 
-        A request that has no answer yet must stand in `requests` afterwards.
+        An unanswered request must be in `requests` afterwards.
 
         Args:
             event: The request.
-            channel: Takes its answer.
-            batch: Gathers its answer instead, if it came in an array.
+            channel: Sends its answer.
+            batch: Collects its answer instead, if it came in a batch.
         """
 
     @abc.abstractmethod
@@ -96,18 +96,18 @@ class Dispatcher(InFlight):
         """Act on a notification."""
 
     def complete_handshake(self) -> None:
-        """Note that the client has sent `notifications/initialized`."""
+        """Record that the client has sent `notifications/initialized`."""
 
     def end_subscriptions(self) -> None:
-        """End requests that would never end by themselves: no more messages come."""
+        """End requests that would never end by themselves: no more messages will come."""
 
     def observe_received(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
-        """Observe a message and its meaning, before it is acted on.
+        """Observe a message and its event, before it is handled.
 
         Args:
             message: The message.
-            event: Its meaning.
-            size: Its bytes; None if they are not known.
+            event: Its event.
+            size: Its bytes; None if unknown.
         """
 
     # Messages of the peer
@@ -115,31 +115,30 @@ class Dispatcher(InFlight):
     def take(
         self, event: PeerEvent, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> None:
-        """Act on a message.
+        """Handle a message.
 
         Args:
-            event: Its meaning.
-            channel: Takes its answer.
-            batch: Gathers its answer instead, if it came in an array.
+            event: Its event.
+            channel: Sends its answer.
+            batch: Collects its answer instead, if it came in a batch.
         """
-        # First, since for a client nearly every message is one.
+        # First, since for a client nearly every message is an answer.
         if isinstance(event, Resolve):
             # The ledger has dropped late and forged answers already.
             self.pending.resolve(event.answer.id, event.answer)
         elif isinstance(event, Dispatch):
             request, job = self.begin(event, channel, batch)
             if job is not None:
-                # A task of its own: the messages behind this one in an array must not wait for its
-                # handler.
+                # In another task: the later messages of this batch must not wait for its handler.
                 turn = trio.Lock() if batch is None else batch.turn
                 self.spawn(partial(_work_later, request, job, turn))
         elif isinstance(event, SendAnswer):
-            # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
+            # A refusal, or the answer to a ping: no handler is needed.
             _answer(event, channel, batch)
         elif isinstance(event, ReportProgress):
             self.pending.report_progress(event.token, event.params)
         elif isinstance(event, CancelRequest):
-            # One that was answered meanwhile is ignored (2025-11-25
+            # An answered request is ignored (2025-11-25
             # `basic/utilities/cancellation`, "Error Handling").
             request_ = self.requests.get(event.id)
             if request_ is not None:
@@ -152,12 +151,12 @@ class Dispatcher(InFlight):
             self._fan_out(event, channel)
 
     def _fan_out(self, fanout: Fanout, channel: ReplyChannel) -> None:
-        """Act on each message of an array; their answers travel as one array (2025-03-26)."""
-        # Ignored messages and notifications have no place in the array of answers.
+        """Handle each message of a batch; their answers are sent as one batch (2025-03-26)."""
+        # Ignored messages and notifications have no answer in the batch.
         events = [event for event in fanout.events if event is not None]
         answers = sum(isinstance(event, Dispatch | SendAnswer) for event in events)
-        # Counted before the first message is acted on: an answer may come at once, and must not be
-        # taken for the last one.
+        # Counted before the first message is handled: an answer may be ready at once, and must not
+        # be taken for the last one.
         batch = BatchReply(answers, channel)
         for event in events:
             self.take(event, channel, batch)
@@ -165,7 +164,7 @@ class Dispatcher(InFlight):
     # Messages to the peer
 
     def encode_request(self, request: Request, revision: Revision | None) -> bytes:
-        """Write a request that is about to be sent; `send_request` explains the arguments."""
+        """Encode a request that is about to be sent; see `send_request` for the arguments."""
         del revision  # every message of a connection goes the same way
         return encode(request)
 
@@ -175,11 +174,11 @@ class Dispatcher(InFlight):
         self.channel.deliver(self.encode_notice(notice))
 
     def hold_timeouts(self) -> AbstractContextManager[None]:
-        """Stop the timeouts of our requests while the block runs: the peer waits for us."""
+        """Stop the timeouts of outbound requests while the block runs: the peer is waiting."""
         return self.pending.hold_timeouts()
 
     def pause_timeouts(self) -> AbstractContextManager[None]:
-        """Stop the timeouts of our requests and their maximum: see `PendingRequests`."""
+        """Stop the timeouts of outbound requests and their maximum; see `PendingRequests`."""
         return self.pending.pause_timeouts()
 
     async def send_request(
@@ -195,43 +194,43 @@ class Dispatcher(InFlight):
     ) -> Mapping[str, Any]:
         """Send a request, made by the peer's ledger, and wait for its answer.
 
-        With an event of asyncio, a task of asyncio may call it that runs in the thread of the trio
-        loop. It waits for nothing but this event.
+        With an asyncio event, an asyncio task in the thread of the trio loop may call it. It waits
+        only for this event.
 
         Args:
             request: The request.
-            channel: Takes it, if it belongs to a request of the peer.
-            patience: Seconds without answer or progress; None for no limit.
-            on_progress: Called with the params of each progress notice.
-            cancellable: Tell the peer when we stop waiting; `initialize` must not be cancelled
+            channel: Sends it, if it belongs to a request of the peer.
+            patience: Seconds without an answer or progress; None for no limit.
+            on_progress: Called with the params of each progress notification.
+            cancellable: Notify the peer if the wait ends early; `initialize` must not be cancelled
                 (2025-11-25 `basic/utilities/cancellation`).
-            arrived: The event of the waiting task; None: a task of trio waits.
-            revision: The revision that the request is written in; None: that of the connection.
+            arrived: The event of the waiting task; None for a trio task.
+            revision: The revision of the request; None for the revision of the connection.
 
         Returns:
             The result.
 
         Raises:
             McpError: The peer answered with an error.
-            RequestTimeout: It did not answer in time; it has been told to stop.
+            RequestTimeout: It did not answer in time, and was notified.
             ConnectionClosed: The connection ended first.
         """
         channel = channel or self.channel
         seconds = math.inf if patience is None else patience
         pending = PendingRequest(request.method, seconds, on_progress, arrived)
         try:
-            # Entered before it is sent: in memory the answer may be there at once.
+            # Added before it is sent: in memory the answer may arrive at once.
             self.pending.add(request.id, pending, self.spawn)
             channel.deliver(self.encode_request(request, revision))
             if channel.is_broken:
-                # No answer can come to it. The end of the stream says more, if it is near.
+                # No answer can arrive. If the stream ends soon, its end says more.
                 self.pending.note_unsent(pending, LAST_WORDS, self.spawn)
             return await pending.wait()
         except BaseException as error:
-            # Without a notice the peer would work for nothing (2025-11-25 `basic/lifecycle`,
-            # "Timeouts"). Delivered without a checkpoint: in a cancelled task that would raise.
+            # Without a notification the peer would go on in vain (2025-11-25 `basic/lifecycle`,
+            # "Timeouts"). Sent without a checkpoint, which would raise in a cancelled task.
             timed_out = isinstance(error, RequestTimeout)
-            # All that is no `Exception` cancels the wait, of trio or of asyncio.
+            # Anything that is not an `Exception` cancels the wait, in trio or asyncio.
             if cancellable and (timed_out or not isinstance(error, Exception)):
                 reason = "timeout" if timed_out else "cancelled"
                 params = {"requestId": request.id, "reason": reason}
@@ -245,21 +244,21 @@ class Dispatcher(InFlight):
             self._ledger.close(request.id)
 
     def close(self, reason: str) -> None:
-        """Refuse every open request, and wake all that wait for the peer.
+        """Refuse every open request, and wake all tasks that wait for the peer.
 
         Args:
             reason: The text for the peer.
         """
-        # The answers are sent before our own waiting tasks wake: those may be parts of the handlers
-        # that are refused, and must not answer first.
+        # The answers are sent before this side's waiting tasks wake up: those may be parts of the
+        # refused handlers, and must not answer first.
         self.refuse_all(reason)
         self.pending.close()
 
 
 async def _work_later(request: InboundRequest, job: Job, turn: trio.Lock) -> None:
-    async with turn:  # which only puts the beginnings in a row; see `BatchReply`
+    async with turn:  # only orders the starts; see `BatchReply`
         pass
-    if not request.withdrawn:  # by a message of the same array
+    if not request.withdrawn:  # by a message of the same batch
         task = TaskScope()
         await task.run(request.run(job, task))
 

@@ -1,9 +1,9 @@
 """Eager tasks: handlers that run in the task that reads.
 
-A handler runs in the task that read its request, for as long as it does not wait.
-A task of trio takes about 20 µs, an echo 5 µs, and a handler that never waits needs no other task.
-If it waits, `on_block` starts another reader, and the task is the handler's own from then on: its
-cancel scopes and nurseries stay in one task throughout, which trio demands.
+A handler runs in the task that read its request, as long as it does not wait. A trio task takes
+about 20 µs, an echo 5 µs, and a handler that never waits needs no other task. If it waits,
+`on_block` starts another reader, and the task belongs to the handler from then on: its cancel
+scopes and nurseries stay in one task, as trio requires.
 """
 
 import contextvars
@@ -18,23 +18,23 @@ from .._util import Returned
 
 
 class TaskScope:
-    """A cancel scope that a task enters if it needs one, and that is left by an inner block.
+    """A cancel scope that a task enters on demand, and that is exited by an inner block.
 
-    A scope costs 9 µs, as much as an echo. With this one a task can read under a timeout, and then
-    run a handler under another, for the price of one; a task that needs neither pays nothing. It is
-    left in the task that made it, after all scopes that were entered later. Leaving it again does
-    nothing, so the task can surround both with a block.
+    A scope takes 9 µs, as much as an echo. With this one a task can read under a timeout, and then
+    run a handler under another, with one scope; a task that needs no timeout has no cost. It is
+    exited in the task that made it, after all scopes that were entered later. Exiting it again does
+    nothing, so a block can surround both.
 
-    It cannot be entered when something waits: trio wants scopes nested, and a handler may have
-    entered scopes of its own by then.
+    It cannot be entered while the work waits: trio requires scopes to be nested, and a handler may
+    have entered other scopes by then.
 
     Args:
-        on_each_wait: Called before each wait of the work of `run`, for as long as it returns
-            something true; None: nothing.
+        on_each_wait: Called before each wait of the work of `run`, as long as it returns something
+            true.
 
     Attributes:
         scope: The scope; None while it is not entered.
-        on_wait: Called once, before the next wait of the work of `run`; None: nothing.
+        on_wait: Called once, before the next wait of the work of `run`.
     """
 
     __slots__ = ("_on_each_wait", "_task", "on_wait", "scope")
@@ -43,7 +43,7 @@ class TaskScope:
         self.on_wait: Callable[[], object] | None = None
         self.scope: trio.CancelScope | None = None
         self._on_each_wait = on_each_wait
-        self._task: trio.lowlevel.Task | None = None  # while `run` works
+        self._task: trio.lowlevel.Task | None = None  # while `run` is running
 
     def enter(self) -> trio.CancelScope:
         """Enter the scope, unless it is entered."""
@@ -53,7 +53,7 @@ class TaskScope:
         return self.scope
 
     def is_current(self) -> bool:
-        """Tell whether `run` works in the calling task, so that `on_wait` sees its waits."""
+        """Tell whether `run` is running in the calling task, so that `on_wait` is called."""
         return self._task is trio.lowlevel.current_task()
 
     def run(self, work: Coroutine[Any, Any, Returned]) -> Awaitable[Returned]:
@@ -85,9 +85,9 @@ def run_eager(
 ) -> Awaitable[Returned]:
     """Run a handler in the calling task, and report its first wait; see `report_waits`.
 
-    It gets a copy of the context variables, as a task of its own would.
+    It gets a copy of the context variables, like a new task.
     """
-    # A copy: the next handler runs in this task, too, and must not see variables of this one.
+    # A copy: later handlers in this task must not see variables of this one.
     return report_waits(work, on_block, contextvars.copy_context().run)
 
 
@@ -105,7 +105,7 @@ def report_waits(
 
     Args:
         work: The coroutine.
-        on_block: Called before the first wait, and before each later one for as long as it returns
+        on_block: Called before the first wait, and before each later one as long as it returns
             something true; must not wait itself.
         step: Calls a function with a value; by default in the context of the task.
 
@@ -125,9 +125,9 @@ def report_waits(
         again = again and on_block()
         try:
             # trio sees the waits of the handler as waits of this task, so scopes and cancellation
-            # work as if the task had awaited the handler itself.
+            # work as if the task had awaited the handler directly.
             value = yield trap
-        # Also `Cancelled`: `work` must see it, and what it then raises leaves by `step` above.
+        # Also `Cancelled`: `work` must get it, and its exception is raised by `step` above.
         except BaseException as error:  # noqa: BLE001 - thrown into `work`, not swallowed
             resume, value = work.throw, error
         else:

@@ -1,15 +1,15 @@
-"""Failures: one failure is one exception, and user code may raise anything at all.
+"""Failures: one failure is one exception, and user code may raise anything.
 
 trio raises `Cancelled` in a task only while a scope around it is cancelled, and that scope stays
-cancelled. A `Cancelled` that arrives where no surrounding scope is cancelled is therefore stray:
-somebody caught it, kept it, and raised it later. No scope would catch it, so it would end every
-task around it, and `trio.run` itself, without a word. It is a failure of the code that raised it.
+cancelled. A `Cancelled` outside of any cancelled scope is therefore stray: it was caught, stored,
+and raised later. No scope would catch it, so it would silently end every task around it, and
+`trio.run` itself. It is a failure of the code that raised it.
 
-Some exceptions belong to the machinery and pass through every handler: `GeneratorExit`, with which
+Some exceptions belong to the runtime and pass through every handler: `GeneratorExit`, with which
 Python closes a coroutine, `Cancelled`, with which trio ends a cancelled scope, and
-`KeyboardInterrupt`, with which the main thread hears of Ctrl-C. A handler can raise them by itself,
-too, and then nothing outside waits for them: they would end the connection, or the process. Such
-an exception is replaced here by a `RuntimeError`, before a nursery or a scope can swallow it.
+`KeyboardInterrupt`, raised in the main thread by Ctrl-C. If a handler raises them itself, nothing
+outside expects them: they would end the connection, or the process. Such an exception is replaced
+here by a `RuntimeError`, before a nursery or a scope can swallow it.
 """
 
 import math
@@ -28,20 +28,20 @@ from .._groups import leaves
 from .._log import ThrottledLog, throttled_log
 from .._util import Returned
 
-#: Exceptions that pass through code without being its failure; swallowed, they would keep a
-#: cancelled task or a closed coroutine alive.
+#: Exceptions that pass through code without being its failure. If they were swallowed, a cancelled
+#: task or a closed coroutine would stay alive.
 _PASSING: Final = (trio.Cancelled, KeyboardInterrupt, GeneratorExit)
-#: `Cancelled` is left out where no surrounding scope is cancelled: there it is stray.
+#: Without `Cancelled`, which is stray outside of cancelled scopes.
 _PASSING_UNCANCELLED: Final = (KeyboardInterrupt, GeneratorExit)
 
 
 def is_being_cancelled() -> bool:
-    """Tell whether a scope around the calling task is cancelled; `Cancelled` must go on then.
+    """Tell whether a scope around the calling task is cancelled; then `Cancelled` must pass.
 
-    True also where no loop runs: a coroutine is closed there, and nothing can be said about scopes.
+    True also without a running loop: a coroutine is being closed, and there are no scopes.
     """
     try:
-        # trio gives a cancelled scope this effective deadline, and takes shields into account.
+        # trio gives a cancelled scope this effective deadline, and respects shields.
         return trio.current_effective_deadline() == -math.inf
     except RuntimeError:
         return True
@@ -52,28 +52,28 @@ def _passing() -> tuple[type[BaseException], ...]:
 
 
 def is_crash(error: BaseException) -> bool:
-    """Tell a failure of the author's code from an exception that must go on, alone or in a group.
+    """Distinguish a failure of the author's code from an exception that must pass, or its group.
 
-    `SystemExit` counts as a failure: one handler must not end the sessions of the others. So does
-    a stray `Cancelled`. Call it in the task that the error was raised in.
+    `SystemExit` counts as a failure: one handler must not end the sessions of others. So does a
+    stray `Cancelled`. Call it in the task in which the error was raised.
     """
-    # By far the most frequent case, decided without a look at the scopes.
+    # By far the most frequent case, decided without checking the scopes.
     if isinstance(error, Exception) and not isinstance(error, BaseExceptionGroup):
         return True
     passing = _passing()
     if isinstance(error, BaseExceptionGroup):
-        # One member that must go on decides, at any depth: a group must not be swallowed with it.
+        # One member that must pass is enough, at any depth: a group with it must not be swallowed.
         return error.subgroup(passing) is None
     return not isinstance(error, passing)
 
 
 def split_cancellation(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
-    """Split an exception into the failure and the part that must go on.
+    """Split an exception into the failure and the part that must pass.
 
-    A handler that is cancelled while a task of it fails raises both in one group.
+    If a handler is cancelled while one of its tasks fails, both are raised in one group.
 
     Returns:
-        The failure, and the part that must go on; one of them may be None.
+        The failure, and the part that must pass; one of them may be None.
     """
     passing = _passing()
     if isinstance(error, BaseExceptionGroup):
@@ -83,11 +83,11 @@ def split_cancellation(error: BaseException) -> tuple[BaseException | None, Base
 
 
 class KeptFailure:
-    """A block whose failure is kept; cancellation and the like go on.
+    """A block whose failure is stored. Cancellation and the like pass.
 
     Attributes:
-        error: The failure of the block, or None. After a block that was cancelled and failed, both:
-            the failure is here, and the cancellation is raised.
+        error: The failure of the block, or None. If a block was cancelled and failed, the failure
+            is stored here, and the cancellation is raised.
     """
 
     __slots__ = ("error",)
@@ -110,7 +110,7 @@ class KeptFailure:
         if self.error is None:
             return False
         if going_on is not None:
-            # It goes on by itself: the failure that came with it is kept.
+            # Raised alone: the failure that came with it is stored.
             raise going_on from None
         return True
 
@@ -118,9 +118,9 @@ class KeptFailure:
 def crashes_logged(
     text: str, *args: object, log: ThrottledLog = throttled_log
 ) -> AbstractContextManager[object]:
-    """Let a failure of the author's code end the block and nothing else: it goes to the log.
+    """Log a failure of the author's code, so that it ends only the block.
 
-    Cancellation and the other exceptions of the machinery go on.
+    Cancellation and other exceptions of the runtime pass.
 
     Args:
         text: A format string that names the failed code, for the log.
@@ -131,7 +131,7 @@ def crashes_logged(
 
 
 class _CrashLog(KeptFailure):
-    """The block of `crashes_logged`; a generator would cost each request a microsecond more."""
+    """The block of `crashes_logged`; a generator would take a microsecond more per request."""
 
     __slots__ = ("_args", "_log", "_text")
 
@@ -153,7 +153,7 @@ class _CrashLog(KeptFailure):
             return super().__exit__(kind, error, traceback)
         finally:
             if self.error is not None:
-                # Not by the args: a peer may have chosen them, like the URI of a resource.
+                # Not by the args, such as the URI of a resource: a peer may have chosen them.
                 self._log.crash(self._text, self._text, *self._args, error=self.error)
                 self.error = None  # it refers to the frames that hold this object
 
@@ -161,13 +161,13 @@ class _CrashLog(KeptFailure):
 # Running user code
 
 
-#: Exceptions of the machinery; by themselves they are no failures.
+#: Exceptions of the runtime, which are no failures by themselves.
 Uncatchable = tuple[type[BaseException], ...]
 
 #: Sync code in the loop has no checkpoint that could raise `Cancelled`, and is never closed.
 _NEVER_AT_ONCE: Final[Uncatchable] = (GeneratorExit, trio.Cancelled)
-#: Signals reach the main thread alone. `Cancelled` may come out of a thread: `trio.from_thread`
-#: raises it there once the task is cancelled.
+#: Signals reach only the main thread. `Cancelled` may be raised in a thread: by `trio.from_thread`,
+#: once the task is cancelled.
 _NEVER_IN_A_THREAD: Final[Uncatchable] = (KeyboardInterrupt,)
 
 
@@ -175,11 +175,11 @@ async def run_user_code(work: Awaitable[Returned]) -> Returned:
     """Await the author's code.
 
     Raises:
-        RuntimeError: The code raised `GeneratorExit`, and nobody closes this coroutine; or
+        RuntimeError: The code raised `GeneratorExit`, and this coroutine is not being closed; or
             `Cancelled`, and no scope around it is cancelled.
         BaseException: Any other exception of the code.
     """
-    # Asked before the work: an exception that closes the coroutine arrives in another task, or
+    # Stored before the work: an exception that closes the coroutine arrives in another task, or
     # after the loop has ended.
     task = trio.lowlevel.current_task()
     try:
@@ -215,11 +215,11 @@ _WRONG_LOOP: Final = {
 
 
 def _explain(error: BaseException) -> None:
-    """Add the cure to errors that come from code of the other loop, for their tracebacks."""
+    """Add advice to errors that come from code for the other loop, for their tracebacks."""
     for each in leaves(error):
         text = str(each)
         for part, cure in _WRONG_LOOP.items():
-            # An error may pass here more than once.
+            # An error may be processed more than once.
             if part in text and cure not in getattr(each, "__notes__", ()):
                 each.add_note(cure)
 
@@ -232,7 +232,7 @@ def check_on_trio(name: str, cure: str) -> None:
         cure: The text that says what to write instead.
 
     Raises:
-        RuntimeError: It is not.
+        RuntimeError: The caller is not a trio task.
     """
     if not trio.lowlevel.in_trio_task():
         raise RuntimeError(f"{name} is for trio programs, and no trio task runs here; {cure}")
@@ -251,8 +251,8 @@ async def enter_user_code(
         RuntimeError: It raised `GeneratorExit` or `Cancelled` by itself; see `run_user_code`.
         BaseException: Any other exception of the manager.
     """
-    # Written out, not `async with`: only the exceptions of the manager itself are checked. An
-    # exception of the block may be a `Cancelled` that must pass unchanged.
+    # Not `async with`: only the exceptions of the manager itself are checked. An exception of the
+    # block may be a `Cancelled` that must pass unchanged.
     value = await run_user_code(manager.__aenter__())
     try:
         yield value
@@ -264,7 +264,7 @@ async def enter_user_code(
 
 
 def call_user_code(work: Callable[[], Returned]) -> Returned:
-    """Call the author's code in the loop, where it cannot wait: nothing can be cancelled in it.
+    """Call the author's code in the loop, where it cannot wait and cannot be cancelled.
 
     Raises:
         RuntimeError: The code raised `GeneratorExit` or `Cancelled`.
@@ -278,7 +278,7 @@ def call_user_code(work: Callable[[], Returned]) -> Returned:
 
 
 def call_in_thread(work: Callable[[], Returned]) -> Returned:
-    """Call the author's code in a worker thread; Ctrl-C reaches the main thread alone.
+    """Call the author's code in a worker thread. Ctrl-C reaches only the main thread.
 
     Raises:
         RuntimeError: The code raised `KeyboardInterrupt`.
@@ -292,17 +292,17 @@ def call_in_thread(work: Callable[[], Returned]) -> Returned:
 
 
 def _refuse(error: BaseException, never: Uncatchable) -> None:
-    """Raise an error without some exceptions; raise `RuntimeError` if nothing else is left."""
+    """Raise an error without some exceptions; `RuntimeError` if nothing is left."""
     if isinstance(error, BaseExceptionGroup):
         found, others = error.split(never)
         if found is None:
             return
         if others is not None:
-            raise others from None  # a cancellation among them goes on
+            raise others from None  # a cancellation among them passes
         error = found
     elif not isinstance(error, never):
         return
-    # `RuntimeError` is an ordinary failure: it is logged, and costs this request alone.
+    # `RuntimeError` is an ordinary failure: it is logged, and affects only this request.
     kinds = {type(each).__name__ for each in leaves(error)}
     raise RuntimeError(f"the handler raised {' and '.join(sorted(kinds))}") from error
 

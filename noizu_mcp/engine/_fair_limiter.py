@@ -1,11 +1,11 @@
-"""Places that the clients of a server share: its worker threads, and the calls of one tool.
+"""Places that the clients of a server share: its worker threads, or the calls of one tool.
 
-Theory of operation. A client may take a place while it holds fewer than `SHARE` times as many as
-are free. One client alone so leaves a quarter of them to others, two leave a seventh, and a client
-that holds none is refused only when none is free. Calls that must wait do so by client, in order;
-a place that becomes free goes to the client that has waited for longest among those that may
-take one. Where the places to wait are bounded, they are shared by the same rule. All of this
-happens in the loop, between two checkpoints, so nothing needs a lock.
+Theory of operation. A client may take a place while it has fewer than `SHARE` times the number of
+free places. So a single client leaves a quarter of them to others, two leave a seventh, and a
+client with no place is refused only if none is free. Waiting calls are served by client, in order;
+a free place is given to the client that has waited longest among those that may take one. If the
+waiting places are limited, they are shared by the same rule. All of this happens in the loop,
+between two checkpoints, so no lock is needed.
 """
 
 from collections import Counter, deque
@@ -16,7 +16,7 @@ import trio
 
 from .._errors import McpException
 
-#: Places that a client may hold for each one that is free.
+#: Places that a client may hold for each free place.
 SHARE: Final = 3
 
 
@@ -29,12 +29,12 @@ class FairLimiter:
 
     Args:
         total: The number.
-        queue: Calls that may wait for a place; None for any number.
+        queue: Maximum calls that may wait for a place; None for no limit.
 
     Attributes:
         total_tokens: The number.
         borrowed_tokens: Number of places in use.
-        waiting: Number of calls that wait for one.
+        waiting: Number of waiting calls.
     """
 
     def __init__(self, total: int, queue: int | None = None) -> None:
@@ -46,7 +46,7 @@ class FairLimiter:
         self._waiting: dict[Hashable, deque[trio.Event]] = {}
 
     def of(self, client: Hashable) -> "ClientShare":
-        """Return the places as one client may use them; None is not bound to a share."""
+        """Return the places as one client may use them; None has no share limit."""
         return ClientShare(self, client)
 
     def _may_take(self, client: Hashable) -> bool:
@@ -64,11 +64,12 @@ class FairLimiter:
         self.borrowed_tokens += 1
 
     async def acquire(self, client: Hashable, *, again: bool = False) -> None:
-        """Wait until a client may take a place, and take it; not a checkpoint if it may now.
+        """Wait until a client may take a place, and take it; not a checkpoint if it may at once.
 
         Args:
             client: The client.
-            again: True for a call that has had a place before: it may wait however many do.
+            again: True for a call that had a place before: the number of waiting calls does not
+                matter.
 
         Raises:
             QueueFull: Too many calls wait, of all clients or of this one.
@@ -84,14 +85,14 @@ class FairLimiter:
         try:
             await event.wait()
         except BaseException:
-            if event.is_set():  # it was given one in the moment of its cancellation
+            if event.is_set():  # it was given a place just when it was cancelled
                 self.release(client)
             else:
                 self._forget(client, event)
             raise
 
     def release(self, client: Hashable) -> None:
-        """Give a place of a client back; calls that wait may go on."""
+        """Release a place of a client; waiting calls may continue."""
         self.borrowed_tokens -= 1
         self._held[client] -= 1
         if not self._held[client]:
@@ -100,12 +101,12 @@ class FairLimiter:
             pass
 
     def _serve_next(self) -> bool:
-        """Give a place to the next client that waits and may take one, if there is any."""
+        """Give a place to the next waiting client that may take one, if any."""
         for client, events in self._waiting.items():
             if self._may_take(client):
                 event = events[0]
                 self._forget(client, event)
-                if client in self._waiting:  # behind the others
+                if client in self._waiting:  # to the end of the queue
                     self._waiting[client] = self._waiting.pop(client)
                 self._take(client)
                 event.set()
@@ -148,7 +149,7 @@ class ClientShare:
         await self._limiter.acquire(self._client, again=again)
 
     def release(self) -> None:
-        """Give a place back."""
+        """Release a place."""
         self._limiter.release(self._client)
 
     async def acquire_on_behalf_of(self, _borrower: object) -> None:
@@ -156,5 +157,5 @@ class ClientShare:
         await self.acquire()
 
     def release_on_behalf_of(self, _borrower: object) -> None:
-        """Give a place back."""
+        """Release a place."""
         self.release()

@@ -35,16 +35,16 @@ async def settle(
     ended: Future,
     cancelled: Callable[[], Exception],
 ) -> None:
-    """Run trio code, and hand its result or its failure to a future.
+    """Run trio code, and set its result or its exception in a future.
 
     Args:
         work: The coroutine function.
-        scope: Surrounds the code; the other side may cancel it.
+        scope: The scope around the code; the other side may cancel it.
         ended: The future.
-        cancelled: Makes the failure of code that was cancelled from around the scope.
+        cancelled: Makes the exception for code that was cancelled from outside the scope.
 
     Raises:
-        trio.Cancelled: A scope around this one is cancelled. Other failures go to the future.
+        trio.Cancelled: A scope around this one is cancelled. Other exceptions go to the future.
     """
     value = None
     kept = KeptFailure()
@@ -61,32 +61,32 @@ async def settle(
 
 
 def _fail(ended: Future, failure: BaseException) -> None:
-    if isinstance(failure, StopIteration):  # no future of asyncio takes one
+    if isinstance(failure, StopIteration):  # asyncio futures do not accept it
         failure = RuntimeError(f"the trio code raised {failure!r}")
     ended.set_exception(failure)
-    # The waiting task may be gone; asyncio would log a failure that is never retrieved.
+    # The waiting task may be gone; asyncio would log an exception that is never retrieved.
     ended.exception()
 
 
 class HeldManager(Generic[Returned]):
-    """A context manager of trio that one trio task enters and leaves for code elsewhere.
+    """A context manager of trio that one trio task enters and exits for code elsewhere.
 
     Args:
         manager: The context manager.
         entered: The future of its value.
 
     Attributes:
-        leave: An event of trio that lets the task leave the manager.
+        leave: A trio event that lets the task exit the manager.
     """
 
     def __init__(self, manager: AbstractAsyncContextManager[Returned], entered: Future) -> None:
         self.leave = trio.Event()
         self._manager = manager
         self._entered = entered
-        self._failures: list[Exception] = []  # one at most
+        self._failures: list[Exception] = []  # at most one
 
     async def hold(self) -> None:
-        """Enter the manager and leave it after `leave`, with the failure of the block."""
+        """Enter the manager, and exit it after `leave`, with the exception of the block."""
         async with self._manager as value:
             self._entered.set_result(value)
             await self.leave.wait()
@@ -94,22 +94,22 @@ class HeldManager(Generic[Returned]):
                 raise failure
 
     def fail(self, error: BaseException | None) -> None:
-        """Take the failure of the block, except a cancellation or Ctrl-C, which no manager sees."""
+        """Store the exception of the block, except cancellation and Ctrl-C."""
         if isinstance(error, Exception):
             self._failures.append(error)
 
     def end(self, ended: Future, error: BaseException | None) -> bool:
-        """End the block as `__exit__` does.
+        """End the block like `__exit__`.
 
         Args:
-            ended: The result of the task, which is there.
+            ended: The result of the task, which is complete.
             error: The exception of the block.
 
         Returns:
-            True if the manager has swallowed the failure of the block.
+            True if the manager has swallowed the exception of the block.
 
         Raises:
-            BaseException: Raised by the manager in place of `error`.
+            BaseException: Raised by the manager instead of `error`.
         """
         try:
             ended.result()

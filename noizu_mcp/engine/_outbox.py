@@ -1,12 +1,12 @@
 """Messages that wait to be written to a pipe: bounded, in order, one writer.
 
-States: *clear* (nothing waits), *queued* (messages wait for a flush), *unfinished* (the stream
-keeps the rest of a message that the pipe did not take), *writing* (the writer task is inside
-`send`), *broken* (the peer is gone). A flush from the calling task is allowed only in *queued*,
-since one task at a time may use the stream; otherwise the writer takes the queue when it is done.
+States: *clear* (no messages wait), *queued* (messages wait for a flush), *unfinished* (the stream
+has the rest of a message that the pipe did not accept), *writing* (the writer task is in `send`),
+*broken* (the peer is gone). A flush from the calling task is allowed only in *queued*, since one
+task at a time may use the stream; otherwise the writer takes the queue when it is done.
 
-It cannot grow without bound: answers are bounded by the requests in flight, and the message loop
-reads no request while the outbox is over its limit; notices beyond the limit are dropped. It cannot
+Memory is bounded: answers are limited by the requests in flight, and the message loop reads no
+request while the outbox is over its limit; notifications beyond the limit are dropped. It cannot
 deadlock: the writer waits for the pipe only, and `close` wakes every task that waits for room.
 """
 
@@ -18,17 +18,17 @@ from ._contracts import MessageStream
 
 
 class Outbox:
-    """Messages that one connection has yet to write; the `ReplyChannel` of a pipe.
+    """Messages of one connection that are not written yet; the `ReplyChannel` of a pipe.
 
     Args:
-        stream: Takes the messages.
+        stream: Writes the messages.
         limit: Bytes waiting above which there is no room.
-        in_flight: The requests of the peer that have no answer yet.
+        in_flight: The unanswered requests of the peer.
 
     Attributes:
-        corked: True while the reader works through messages that arrived together; it flushes then.
-        dropped: Messages that were dropped for want of room or of a peer.
-        is_broken: True once the peer is known to take no more messages.
+        corked: True while the reader handles messages that arrived together; it flushes afterwards.
+        dropped: Messages dropped for lack of room or of a peer.
+        is_broken: True once the peer is known to accept no more messages.
     """
 
     def __init__(self, stream: MessageStream, limit: int, in_flight: Sized = ()) -> None:
@@ -45,10 +45,10 @@ class Outbox:
         self._work = trio.Event()
         self._emptied: trio.Event | None = None  # while a task waits
 
-    # ReplyChannel: all messages of a connection go the same way.
+    # ReplyChannel: all messages of a connection use the same pipe.
 
     def reserve(self, _size: int, /) -> bool:
-        """Tell that an answer may be sent; see `ReplyChannel`."""
+        """Return True; see `ReplyChannel`."""
         return True  # the message loop reads no request while there is no room
 
     def answer(self, message: bytes, _code: int | None = None, /) -> None:
@@ -57,10 +57,10 @@ class Outbox:
         self._flush()
 
     def abandon(self) -> None:
-        """Expect no answer: the answers to other requests do not depend on it."""
+        """Do nothing: the answers to other requests do not depend on it."""
 
     def release(self, _seconds: float, /) -> None:
-        """Do nothing: on a pipe there is nothing to come back to."""
+        """Do nothing: a pipe is not reconnected."""
 
     def deliver(self, message: bytes) -> None:
         """Send a message; see `ReplyChannel`."""
@@ -74,15 +74,15 @@ class Outbox:
 
     @property
     def has_room(self) -> bool:
-        """False while more than the limit is waiting."""
-        # A broken pipe has room: everything is dropped then, and no task must wait for a peer
-        # that is gone.
+        """False while more bytes than the limit wait."""
+        # A broken pipe has room: everything is dropped, and no task must wait for a peer that is
+        # gone.
         return self._size <= self._limit or self.is_broken
 
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
         await trio.lowlevel.checkpoint()
-        # A loop: all who wait wake together, and the first may fill the room again.
+        # A loop: all waiting tasks wake up together, and the first may use up the room.
         while not self.has_room:
             await self._wait_emptied()
 
@@ -94,12 +94,12 @@ class Outbox:
             self.dropped += 1
             return
         self._queue.append(message)
-        # Bytes that the writer has taken still count until the pipe has them; see `_settle`.
+        # Bytes that the writer has taken count until the pipe has accepted them; see `_settle`.
         self._size += len(message)
 
     def _flush(self) -> None:
-        # Writing at once saves a task switch (20 µs) when a peer asks one thing at a time. Leaving
-        # it to the writer saves a system call per answer when it asks many.
+        # Writing at once saves a task switch (20 µs) when a peer sends one request at a time.
+        # Leaving it to the writer saves a system call per answer when it sends many.
         if self.corked:
             return
         if self._in_flight:
@@ -108,20 +108,20 @@ class Outbox:
             self.flush_now()
 
     def flush_now(self) -> None:
-        """Write from the calling task as much as the pipe takes without waiting."""
+        """Write from the calling task as much as possible without waiting."""
         if self._writing or self._unfinished:
             return  # the writer takes the whole queue when it is done
         if self._queue and not self.is_broken:
             messages = self._take()
             try:
-                # A pipe may take a part of a message. The stream keeps the rest, and until it is
+                # A pipe may accept a part of a message. The stream has the rest, and until it is
                 # written no other message may start.
                 self._unfinished = not self._stream.send_nowait(messages)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             if self._unfinished or self._emptied is not None:
                 self._settle()
-            else:  # the same, written out: most answers come here
+            else:  # the same, inlined for most answers
                 self._size = 0
 
     def flush_soon(self) -> None:
@@ -131,23 +131,23 @@ class Outbox:
     # The writer
 
     async def write(self) -> None:
-        """Write the messages that `flush_now` did not, for ever; exactly one task runs this."""
+        """Write the messages that `flush_now` did not, forever. Exactly one task runs this."""
         while True:
             await self._work.wait()
-            # Replaced before the work: a flush that is asked for meanwhile sets the new event, so
-            # no wake-up is lost.
+            # Replaced before the work: a flush in the meantime sets the new event, so no wake-up is
+            # lost.
             self._work = trio.Event()
             await self._write_all()
 
     async def drain(self) -> None:
         """Wait until nothing is left to write, or the peer is gone; `write` must be running."""
         self._work.set()
-        # Woken by every `_settle`, so also by the end of the peer.
+        # Woken by every `_settle`, and so also by the end of the peer.
         while (self._queue or self._unfinished or self._writing) and not self.is_broken:
             await self._wait_emptied()
 
     def close(self) -> None:
-        """Drop all messages, present and future, and wake every task that waits for room."""
+        """Drop all messages, current and future, and wake every task that waits for room."""
         self._break()
         self._settle()
 
@@ -159,7 +159,7 @@ class Outbox:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             finally:
-                # Also on cancellation: the flag means that a task is inside of `send`.
+                # Also on cancellation: the flag means that a task is in `send`.
                 self._writing = False
             # `send` has begun with the rest that `flush_now` left.
             self._unfinished = False
@@ -171,14 +171,14 @@ class Outbox:
 
     def _settle(self) -> None:
         if self._unfinished:
-            # The bytes of an unfinished message count until the writer has written them: how many
-            # are left is known to the stream alone.
+            # The bytes of an unfinished message count until the writer has written them: only the
+            # stream knows how many are left.
             self._work.set()
             return
         self._size = sum(map(len, self._queue)) if self._queue else 0
         if self._emptied is not None:
             self._emptied.set()
-            self._emptied = None  # tasks that begin to wait now wait for the next time
+            self._emptied = None  # tasks that start to wait now wait for the next event
 
     async def _wait_emptied(self) -> None:
         """Wait for the next `_settle` that leaves no message unfinished."""

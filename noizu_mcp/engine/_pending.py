@@ -1,14 +1,14 @@
-"""Outbound requests that have no answer yet, and the tasks that wait for the answers.
+"""Outbound requests without an answer, and the tasks that wait for the answers.
 
-A pending request ends in one of four ways: its answer, an exception of the stream in its place, its
-timeout, the end of the connection. Progress starts the timeout again, up to a maximum that no peer
+A pending request ends in one of four ways: its answer, an exception of the stream instead, its
+timeout, or the end of the connection. Progress restarts the timeout, up to a maximum that no peer
 can extend (2025-11-25 `basic/lifecycle`, "Timeouts": a maximum should always be enforced).
 
 The timeouts of all requests share one task, the *watch*, and its cancel scope, the *alarm*. The
-alarm goes off at the earliest deadline or before it. It is set when a request with an earlier
-deadline is added, and left alone when a request is answered: then it goes off too early, and is set
-to the next deadline, or the watch ends. So of many requests in a row, with the same timeout, only
-the first one pays for it; a scope for each would cost more than the rest of the wait.
+alarm goes off at or before the earliest deadline. It is set when a request with an earlier deadline
+is added, and not changed when a request is answered: then it goes off too early, and is set to the
+next deadline, or the watch ends. So among consecutive requests with the same timeout only the first
+one sets it; a scope for each would take longer than the rest of the wait.
 """
 
 import math
@@ -23,7 +23,7 @@ from ..jsonrpc import ErrorResponse, Id, Rendered, Response
 from ._failure import crashes_logged
 
 #: A request ends after this many times its timeout, however much progress it reports: without a
-#: maximum a peer could hold the waiting task for ever with one notice per timeout.
+#: maximum a peer could keep the task waiting forever with one notification per timeout.
 MAX_EXTENSIONS: Final = 10
 
 OnProgress = Callable[[Mapping[str, Any]], None]
@@ -32,7 +32,7 @@ SpawnTask = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class Arrival(Protocol):
-    """An event of trio, or of asyncio if a task of asyncio waits."""
+    """An event of trio, or of asyncio if an asyncio task waits."""
 
     def set(self) -> None:
         """Wake the task that waits."""
@@ -42,13 +42,13 @@ class Arrival(Protocol):
 
 
 class PendingRequest:
-    """One outbound request that has no answer yet.
+    """One outbound request without an answer.
 
     Args:
         method: The method, for error texts.
-        timeout: Seconds without answer or progress before it fails; infinite for never.
-        on_progress: Called with the params of each progress notice.
-        arrived: The event of the waiting task; None: a task of trio waits.
+        timeout: Seconds without an answer or progress before it fails; may be infinite.
+        on_progress: Called with the params of each progress notification.
+        arrived: The event of the waiting task; None for a trio task.
 
     Attributes:
         deadline: Time of its expiry on trio's clock.

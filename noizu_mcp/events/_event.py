@@ -38,8 +38,8 @@ class Event(NamedTuple):
 
     Attributes:
         kind: `start` of a request, and then exactly one of `stop` (it has its result), `error` (it
-            failed, or its tool did) and `cancelled` (nobody waits for it); or `notice`, a
-            notification; or `decision`, that of the policies on a call. Of a connection of a
+            failed, or its tool did) and `cancelled` (no task waits for it); or `notice`, a
+            notification; or `decision` of the policies on a call. Of a connection of a
             client: `opened` once both sides agree on a revision, `renewed` when a new session
             begins in it, `closed` at its end.
         key: The number of the request, or of the connection, in this process: equal in all of its
@@ -135,7 +135,7 @@ class Listener:
             event: The `start` of the request, of the task, or of the nested call.
 
         Returns:
-            The context manager; by default one that does nothing.
+            The context manager; by default it does nothing.
         """
         return nullcontext(event)
 

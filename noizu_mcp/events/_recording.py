@@ -127,7 +127,7 @@ def observe_notice(
         place: The place it comes from, or goes to.
         notice: The notification.
         size: Its bytes, if known.
-        outbound: True for one of ours.
+        outbound: True if this side sent it.
     """
     event = make_event("notice", notice.method, place)
     if outbound:

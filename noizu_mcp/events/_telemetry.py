@@ -99,7 +99,7 @@ class Telemetry:
         self.listeners.remove(listener)
 
     def emit(self, event: Event) -> None:
-        """Call all listeners; one that fails is logged, and the others are called.
+        """Call all listeners. An exception is logged, and the other listeners are still called.
 
         Args:
             event: The event.
@@ -130,7 +130,7 @@ class Telemetry:
         return kept
 
     def trace_context(self, event: Event) -> dict[str, str]:
-        """Gather the `trace_context` of all listeners; one that fails is logged.
+        """Merge the `trace_context` of all listeners. Exceptions are logged.
 
         Args:
             event: The `start` of a request.

@@ -44,7 +44,7 @@ Effect = Literal["looser", "narrower", "not strict"]
 @final
 @attrs.frozen(eq=False, repr=False)
 class SchemaLoss(Value):
-    """A difference between the input schema of a tool and the one that a model gets.
+    """A difference between the input schema of a tool and the schema that a model gets.
 
     Attributes:
         tool: The name of the tool at its server; empty if it concerns the whole list.
@@ -178,7 +178,7 @@ class Composer:
     def expand(
         self, schema: Any, path: str, refs: tuple[str, ...] = ()
     ) -> tuple[JSONObject, tuple[str, ...]]:
-        """Put the references and the `allOf` of a schema into it, those of its parts not.
+        """Inline the references and the `allOf` of a schema, but not of its parts.
 
         Args:
             schema: The schema.

@@ -1,6 +1,6 @@
 """The APIs of models: their limits, and the shapes of their tools and calls.
 
-Sources, read in November 2026, are named at each limit. The shapes are those of the types in the
+Sources, read in November 2026, are named at each limit. The shapes follow the types in the
 packages `anthropic`, `openai` and `google-genai`; `tests/models/test_shapes.py` compares them.
 """
 
@@ -48,7 +48,7 @@ def provider_named(name: str) -> ModelApi:
     """Find an API by its name.
 
     Raises:
-        ValueError: There is none of this name.
+        ValueError: The name is unknown.
     """
     if name not in PROVIDERS:
         raise ValueError(f"unknown provider {name!r}; there are: {', '.join(PROVIDERS)}")
@@ -150,7 +150,7 @@ def _read_gemini(call: Any) -> tuple[str | None, str, Any]:
 
 _SCALARS: Final = frozenset({"string", "integer", "number", "boolean"})
 # OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured outputs", "JSON Schema
-# limitations": both list these and no others, but for `uri`.
+# limitations": both list these and no others, except `uri`.
 _FORMATS: Final = frozenset(
     {
         *("date-time", "time", "date", "duration", "email", "hostname"),
@@ -161,7 +161,7 @@ _NO_LIMIT: Final = Size(*[inf] * len(Size._fields))
 
 # Anthropic, "Define tools": the name matches ^[a-zA-Z0-9_-]{1,64}$. Its API refuses properties
 # whose names do not match ^[a-zA-Z0-9_.-]{1,64}$. "Structured outputs": no bounds of numbers,
-# texts and lists, but for `minItems` of 0 and 1, no recursion; 20 strict tools in a request, 24
+# texts and lists, except `minItems` of 0 and 1, no recursion; 20 strict tools in a request, 24
 # optional properties and 16 unions in all of them.
 _ANTHROPIC: Final = ModelApi(
     illegal=re.compile("[^A-Za-z0-9_-]"),

@@ -217,7 +217,7 @@ def _joined(parts: list[_ResultText | _Medium]) -> str:
 
 
 def _as_text(result: ToolResult, parts: list[_ResultText | _Medium]) -> str:
-    """Join the texts; an error is told by its first word, since the API has no flag for it."""
+    """Join the texts; the first word marks an error, since the API has no flag for it."""
     text = _joined(parts)
     return f"Error: {text or _NO_TEXT}" if result.is_error else text
 

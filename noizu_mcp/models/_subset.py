@@ -5,7 +5,7 @@ becomes a part of the description, so that a model may still obey it, and a loss
 
 Where every property must be required, an optional one becomes one that may be null, and `restore`
 leaves the null out again. The law of this file: `restore` of a value that the adapted schema allows
-is a value that the original one allows, unless a loss says otherwise.
+is a value that the original schema allows, unless a loss says otherwise.
 """
 
 import re
@@ -30,7 +30,7 @@ from ._restore import (
 )
 
 _NUMBER: Final = (*BOUNDS, "multipleOf")
-#: The keywords that judge values of a type, but for those that `_object` and `_array` read.
+#: The keywords that validate values of a type, except the ones that `_object` and `_array` read.
 _JUDGES: Final[Mapping[str, tuple[str, ...]]] = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "integer": _NUMBER,
@@ -77,7 +77,7 @@ class Dialect(NamedTuple):
     """The subset of JSON Schema that an API takes.
 
     Attributes:
-        keywords: The keywords that judge values, of those of one type.
+        keywords: The supported keywords among those that validate one type.
         values: The values that a keyword may have, where not all of them are taken.
         scalars: The types whose values `enum` may list.
         strict: Every object is closed, and a schema that cannot be expressed is refused.
@@ -284,8 +284,8 @@ class Adapter(Composer):
             for at, each in enumerate(branches)
         ]
         parts = [part for part in parts if part is not _NEVER]
-        # An alternative that lets more or less through than it should may be a second one that
-        # holds.
+        # An alternative that allows more or less than it should may match in addition to another
+        # one.
         alone = len(self.losses) == before and _are_disjoint([part.schema for part in parts])
         if key == "oneOf" and not alone:
             self.lose(path, key, "more than one of the alternatives may hold")
@@ -343,7 +343,7 @@ _NULL: Final = Adapted({"type": "null"})
 
 
 def _types_of(found: JSONObject) -> list[str]:
-    """List the types of a schema, also one that does not declare them."""
+    """List the types of a schema, even if it does not declare them."""
     if "type" in found:
         declared = types_in(found["type"])
     elif "enum" in found:

@@ -39,7 +39,7 @@ class FormPart:
         name: The name of the field.
         content: The bytes.
         media_type: Their media type; None for plain text.
-        filename: The name of the file; None for a field that is none.
+        filename: The name of the file; None for a field that is not a file.
         encoding: The `Content-Transfer-Encoding`; None for none.
     """
 
@@ -169,7 +169,7 @@ def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
         node: The operation.
 
     Returns:
-        The body; None if there is none, or an optional one that cannot be sent.
+        The body; None if it is missing, or optional and cannot be sent.
 
     Raises:
         DocumentError: It cannot be sent, or is malformed.

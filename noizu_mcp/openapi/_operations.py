@@ -204,7 +204,7 @@ class Head:
 def list_operations(document: ApiDocument) -> list[Head]:
     """List the operations of a document, in its order.
 
-    One that is no object is left out, with a log entry.
+    Anything that is not an object is left out, with a log entry.
 
     Raises:
         DocumentError: There are too many, or `paths` is malformed.
@@ -243,7 +243,7 @@ def read_operations(
 ) -> Iterator[Operation]:
     """Read operations of a document.
 
-    One that cannot be used is left out, with a log entry.
+    Unusable operations are left out, with a log entry.
 
     Args:
         document: The document.
@@ -400,7 +400,7 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 
 def _tool_name(operation_id: Any, other: str) -> str:
-    """Make the name of a tool; one that is too long ends in a digest of the whole."""
+    """Make the name of a tool; a name that is too long ends in a digest of the whole."""
     given = operation_id if isinstance(operation_id, str) else other
     name = _UNFIT.sub("_", given).strip("_") or "operation"
     if len(name) <= MAX_NAME:

@@ -19,8 +19,8 @@ MAX_DEFINITIONS: Final = 500
 MAX_DEPTH: Final = 100
 
 _NAMED: Final = SCHEMA_MAPS - {"definitions"}
-#: The other keywords that are kept. Documents have many more: those of OpenAPI, of older drafts,
-#: misspelled ones, and those that would give the references another base.
+#: The other keywords that are kept. Documents have many more: keywords of OpenAPI, of older drafts,
+#: misspelled ones, and ones that would give the references another base.
 _PLAIN: Final = frozenset(
     {"type", "enum", "const", "title", "description", "default", "examples", "deprecated"}
     | {"multipleOf", "pattern", "format", "contentEncoding", "contentMediaType", *BOUNDS, *SIZES}

@@ -87,8 +87,8 @@ class ClientPeer:
             params: Its params, or None for no params.
             revision: Instead of the revision in use (a probe).
             progress: Ask for progress; the token is the id of the request.
-            extensions: The ids of extensions that this request declares beside those of the
-                client (2026-07-28).
+            extensions: The ids of extensions that this request declares in addition to the
+                client's (2026-07-28).
         """
         body = None if params is None else dict(params)
         meta = self._meta(revision or self.revision, extensions)
@@ -157,8 +157,8 @@ class ClientPeer:
         return Notice(message)
 
     def _cancelled(self, message: Notification) -> PeerEvent | None:
-        # Before 2026-07-28 it names a request of the server; since then, a listen request of
-        # ours that the server ends (2026-07-28 `basic/patterns/cancellation`).
+        # Before 2026-07-28 it names a request of the server; since then, a listen request
+        # of the client that the server ends (2026-07-28 `basic/patterns/cancellation`).
         if self.revision.stateless:
             id_ = (message.params or {}).get("requestId")
             return Notice(message) if self.ledger.awaits(id_) else None

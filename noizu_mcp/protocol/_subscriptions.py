@@ -238,7 +238,7 @@ class Subscriptions:
 
         Returns:
             The ids of listen requests; None stands for the session. A pipe may have both. A client
-            whose handshake is not complete yet is told after `push`.
+            whose handshake is not complete yet is notified after `push`.
         """
         if self._missed is not None:
             self._missed[kind] = None

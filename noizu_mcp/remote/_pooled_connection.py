@@ -64,7 +64,7 @@ class _PendingCall:
         ctx: The request.
         caller: Its caller; see `caller_of`.
         questions: The scopes of its questions.
-        missing: The error for a question that its client cannot take; None while there is none.
+        missing: The error for a question that its client does not support, or None.
     """
 
     def __init__(self, ctx: ServerContext) -> None:

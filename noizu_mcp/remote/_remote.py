@@ -254,7 +254,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
     def _try(
         self, bind: Callable[[Upstream, Any], Bound], upstream: Upstream, definition: Any
     ) -> Bound | None:
-        """Bind a definition; None for one that clients must not get."""
+        """Bind a definition; None if clients must not get it."""
         try:
             return bind(upstream, definition)
         except ValueError as error:

@@ -5,7 +5,7 @@ threshold it looks at each: it leaves a function for the loop to run, the beat, 
 of the loop's thread. A loop that runs its beat before the next look is well, so a call costs
 nothing. If a beat waits while the same function of the user is at work in each look of a whole
 threshold, this function blocks the loop: one line in the log names it, and where it stands. A beat
-runs in a loop that is trio's own and in one that is the guest of another: both are watched.
+runs in a loop of trio itself and in a guest loop: both are watched.
 """
 
 import os
@@ -92,7 +92,7 @@ class _Pulse:
         self.users = 0
         self._thread = threading.get_ident()
         self._token = trio.lowlevel.current_trio_token()
-        self._left = self._run = 0  # the beats that were left, and the last one that was run
+        self._left = self._run = 0  # the beats that were sent, and the last one run
         self._seen: tuple[int, int] | None = None  # the beat that waits, and the id of a frame
         self._since = 0.0
         self._reported = False

@@ -386,7 +386,7 @@ class AuthorizationServer:
         return document
 
     def _find_client(self, client_id: str) -> RegisteredClient | None:
-        """Find a client; one that is named by a URL is taken as it is, its document is not read."""
+        """Find a client. If its id is a URL, its document is not read."""
         if client_id.startswith("https://") and client_id not in self._clients:
             return RegisteredClient(client_id)
         return self._clients.get(client_id)

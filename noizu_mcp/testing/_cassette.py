@@ -267,7 +267,7 @@ def _names_of(message: JSONObject) -> tuple[Name, ...]:
 
 
 def _in_recording(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:
-    """Give a notice of the client the names of the recording; an answer has that of the server."""
+    """Replace ids in a client's message by recorded ones; answers have the server's ids."""
     return _rename(message, names) if "method" in message else message
 
 

@@ -1,4 +1,4 @@
-"""`Network`: delays, other orders and breaks between the client and the server of a test."""
+"""`Network`: simulates delays, reordering and broken connections for tests."""
 
 import itertools
 from collections.abc import AsyncIterator, Callable

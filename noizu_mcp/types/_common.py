@@ -41,7 +41,7 @@ class Icon(Wire):
 
     Attributes:
         src: An `https:` or `data:` URI.
-        mime_type: The media type; it overrides the one that the source declares.
+        mime_type: The media type; it overrides the type declared by the source.
         sizes: Sizes such as `48x48`, or `any` for a scalable picture.
         theme: The background that the picture is for: `light` or `dark`.
     """

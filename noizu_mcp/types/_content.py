@@ -256,8 +256,8 @@ class Content(Value):
         Args:
             data: The bytes of the image, not base64; or the path of a file, which is read at once;
                 or an image of Pillow or a figure of matplotlib, which is saved.
-            mime_type: The media type, such as `image/png`. Bytes need it; that of a file is told by
-                its name, and a picture is saved as PNG without it.
+            mime_type: The media type, such as `image/png`. Bytes need it; for a file it is
+                derived from its name, and a picture is saved as PNG without it.
             annotations: Audience and importance.
             meta: `_meta` of the block.
 
@@ -281,7 +281,7 @@ class Content(Value):
         Args:
             data: The bytes of the recording, not base64; or the path of a file, which is read at
                 once.
-            mime_type: The media type, such as `audio/wav`; that of a file is told by its name.
+            mime_type: The media type, such as `audio/wav`; derived from the name of a file.
             annotations: Audience and importance.
             meta: `_meta` of the block.
 

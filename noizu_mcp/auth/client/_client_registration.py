@@ -1,7 +1,7 @@
-"""Registration: the client that an authorization server knows this program as.
+"""Registration: the identity of this program at an authorization server.
 
-In order of preference (2026-07-28 `basic/authorization`, "Client Registration Approaches"): one
-that was registered beforehand, a client id metadata document, dynamic registration (RFC 7591).
+In order of preference (2026-07-28 `basic/authorization`, "Client Registration Approaches"): a
+preregistered client, a client id metadata document, dynamic registration (RFC 7591).
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ class ClientIdentity:
     """The identity of a program, from which each issuer gets its registration.
 
     Attributes:
-        client_id: The name at the issuer, if it was registered beforehand.
+        client_id: Its id at the issuer, if it was preregistered.
         client_secret: Its secret, if it has one.
-        issuer: The only authorization server that it uses; None: any that a server names.
+        issuer: The only authorization server that it uses; None for any.
         client_metadata_url: The URL of its metadata document, if it has one.
-        client_name: The name that a person reads.
+        client_name: The display name.
 
     Raises:
         ValueError: One of them is malformed, or there is a secret without a `client_id` or without
@@ -81,14 +81,14 @@ class ClientIdentity:
 
 
 def check_home(issuer: str | None, name: str) -> None:
-    """Check that a credential which anybody could use is bound to an authorization server.
+    """Check that a credential that anyone could use is bound to an authorization server.
 
     Args:
         issuer: The option `issuer`.
         name: The option with the credential, for the message.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It is not bound.
     """
     if issuer is None:
         raise ValueError(
@@ -98,14 +98,14 @@ def check_home(issuer: str | None, name: str) -> None:
 
 
 def registration_key(issuer: str) -> str:
-    """Name the registration at an issuer in a store."""
+    """Return the key of the registration at an issuer in a store."""
     return f"client {issuer}"
 
 
 async def stored_registration(
     issuer: IssuerMetadata, store: CredentialStore
 ) -> ClientRegistration | None:
-    """Load a registration that was made earlier; None without a valid one."""
+    """Load an earlier registration; None if there is no valid one."""
     found = await store.load(registration_key(issuer.issuer))
     try:
         known = ClientRegistration(**(found or {}))
@@ -131,12 +131,12 @@ async def register(
         issuer: The authorization server.
         redirect_uri: Its redirect URI.
         scopes: The scopes that it may request; none: those that the issuer gives by default.
-        native: It runs on the machine of the person.
+        native: True if it runs on the person's machine.
         fetcher: Makes the request.
-        store: Takes the registration.
+        store: Stores the registration.
 
     Raises:
-        AuthError: The issuer has no dynamic registration, or refuses.
+        AuthError: The issuer does not support dynamic registration, or refuses.
     """
     url = issuer.registration_endpoint
     if not url:
@@ -146,7 +146,7 @@ async def register(
         )
     document = _client_metadata(identity, issuer, redirect_uri, native=native)
     if scopes:
-        # Some issuers give a client no other scopes than those it names here.
+        # Some issuers allow a client only the scopes that it requests here.
         document["scope"] = " ".join(scopes)
     request = FetchRequest(url=url, method="POST", headers=_HEADERS, body=render(document))
     try:
@@ -177,7 +177,7 @@ def _client_metadata(
         # OpenID Connect Registration section 2: `web` would forbid loopback addresses.
         "application_type": "native" if native else "web",
     }
-    # A program on the machine of a person keeps no secret, so none is preferred.
+    # A program on a person's machine cannot keep a secret, so no secret is preferred.
     possible = ("none", "client_secret_basic", "client_secret_post")
     if method := next((each for each in possible if each in (issuer.auth_methods or ())), None):
         document["token_endpoint_auth_method"] = method
@@ -195,6 +195,6 @@ def _read_registration(
         client_secret=secret,
         auth_method=method,
         redirect_uri=redirect_uri,
-        # 0 stands for no end (RFC 7591 section 3.2.1).
+        # 0 means no expiry (RFC 7591 section 3.2.1).
         expires_at=read_lifetime(until) or None,
     )

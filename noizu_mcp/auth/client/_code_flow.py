@@ -32,8 +32,8 @@ class CodeFlow:
 
     Args:
         found: The authorization server and the resource.
-        client: The client, as it is known there.
-        redirect_uri: Where the answer goes.
+        client: The client registered there.
+        redirect_uri: The redirect URI for the answer.
         scopes: The scopes to request.
     """
 
@@ -64,7 +64,7 @@ class CodeFlow:
             "code_challenge_method": "S256",
             "scope": " ".join(self._scopes),
             "resource": self._found.resource or "",
-            # OpenID Connect Core section 11 demands consent for a refresh token.
+            # OpenID Connect Core section 11 requires consent for a refresh token.
             "prompt": "consent" if _OFFLINE in self._scopes else "",
         }
         query = urlencode({name: value for name, value in params.items() if value})
@@ -124,13 +124,13 @@ class CodeFlow:
 
 
 def check_login(issuer: IssuerMetadata) -> None:
-    """Check that people can log in at an issuer, and safely.
+    """Check that people can log in at an issuer safely.
 
     Args:
         issuer: The authorization server.
 
     Raises:
-        AuthError: It has no authorization endpoint, or does not promise PKCE with S256.
+        AuthError: It has no authorization endpoint, or does not support PKCE with S256.
     """
     if not issuer.authorization_endpoint:
         raise AuthError(f"{issuer.issuer} has no authorization_endpoint: it logs in no people")

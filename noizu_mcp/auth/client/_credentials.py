@@ -1,23 +1,22 @@
-"""`TokenCredentials`: the life of the tokens for one MCP server, however they are got.
+"""`TokenCredentials`: the lifecycle of the tokens for one MCP server, for every kind of grant.
 
 Theory of operation. The tokens of one server are in one of these states:
 
-- *none*: requests go without a token; the refusal of the server begins a grant;
-- *valid*: each request carries the token;
-- *stale*, shortly before its end: the next request renews it first by its refresh token, if there
-  is one. A refresh token that is refused leads to *none*, and so to a new grant;
-- *refused*: the server answered 401, or 403 with `insufficient_scope`. Discovery begins anew, since
-  the server may have moved to another authorization server; tokens, refresh tokens and
-  registrations of the one before are never sent to the new one. Then, in this order: a token that
-  somebody else has stored meanwhile, the refresh token, a grant.
+- *none*: requests are sent without a token; the refusal of the server begins a grant;
+- *valid*: each request has the token;
+- *stale*, shortly before its expiry: the next request first renews it with its refresh token, if
+  there is one. If the refresh token is refused, the state is *none*, and a new grant begins;
+- *refused*: the server answered 401, or 403 with `insufficient_scope`. Discovery begins again,
+  since the server may use another authorization server now; tokens, refresh tokens and
+  registrations of the previous one are never sent to the new one. Then, in this order: a token that
+  another process has stored in the meantime, the refresh token, a grant.
 
-A grant requests the scopes of the challenge together with those requested before: a step up must
-not lose what another operation needs. A server that still wants scopes that the refused token was
-requested with, or refuses a token that was made a moment ago, cannot be satisfied: that is an
-`AuthError`, and no grant follows.
+A grant requests the scopes of the challenge together with those requested before: a step-up must
+not lose scopes of other operations. If a server still requires scopes with which the refused token
+was requested, or refuses a new token, that is an `AuthError`, and no grant follows.
 
-Whoever changes the tokens holds the lock of the store. So they are renewed once, however many
-tasks (see `RequestAuth`), clients and processes share them: the others find the new ones.
+Changing the tokens requires the lock of the store. So they are renewed once, no matter how many
+tasks (see `RequestAuth`), clients and processes share them: the others use the new ones.
 
 Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; RFC 6749 section 6; OAuth 2.1
 section 4.3.1 (rotation).
@@ -48,7 +47,7 @@ from ._tokens import (
     union,
 )
 
-#: Scopes that an error lists.
+#: Maximum scopes that an error lists.
 _SHOWN: Final = 20
 
 
@@ -59,12 +58,12 @@ class GrantRequest:
     Attributes:
         server: The MCP server.
         found: The authorization server and the resource.
-        scopes: The scopes to request; none: those that the authorization server gives by default.
-        previous: The tokens so far, also those of another issuer.
+        scopes: The scopes to request; empty for the authorization server's default.
+        previous: The tokens so far, possibly of another issuer.
         store: Keeps registrations.
         fetcher: Makes requests for metadata and registrations.
         tokens: Makes requests for tokens.
-        pause: Stops the timeouts of the client, while a person is asked; see `Refusal`.
+        pause: Stops the timeouts of the client while a person is asked; see `Refusal`.
     """
 
     server: ProtectedServer
@@ -87,7 +86,7 @@ class Grant(Protocol):
             request: The request.
 
         Raises:
-            AuthError: No tokens could be got; the text says why, and what to do.
+            AuthError: No tokens could be obtained; the text says why, and what to do.
         """
 
 
@@ -97,12 +96,12 @@ class TokenCredentials:
     Args:
         server: The MCP server.
         grant: Gets new tokens.
-        scopes: The scopes to request besides those of challenges; None: those that the metadata of
-            the server lists.
+        scopes: The scopes to request in addition to scopes of challenges; None for the scopes in
+            the metadata of the server.
         store: Keeps the tokens.
-        key: Names them in the store.
-        client_id: The client that they must belong to; None: any.
-        issuer: The only authorization server that is used; None: any.
+        key: Their key in the store.
+        client_id: The client to which they must belong; None for any.
+        issuer: The only authorization server that is used; None for any.
         fetcher: Makes the requests for metadata and tokens.
         dpop: True to bind the tokens to a key (RFC 9449).
 
@@ -134,12 +133,12 @@ class TokenCredentials:
         self._tokens = TokenClient(fetcher, load_signing().Prover() if dpop else None)
         self._login: Login | None = None
         self._loaded = False
-        # The latest tokens of a grant, and of a refresh after a refusal: if the very next request
-        # is refused, the same again would be of no use.
+        # The latest tokens of a grant, and of a refresh after a refusal: if the next request is
+        # refused, repeating it would not help.
         self._granted = self._refreshed = ""
 
     async def headers(self, request: ClientRequest) -> Mapping[str, str]:
-        """Return the header with the token; renew it before its end; see `Credentials`."""
+        """Return the header with the token, renewed before its expiry; see `Credentials`."""
         if not self._loaded:
             self._login, self._loaded = await self._load(), True
         login = self._login
@@ -187,14 +186,14 @@ class TokenCredentials:
         return login
 
     def note_answer(self, url: str, headers: Mapping[str, str]) -> None:
-        """Keep a nonce that comes with any answer (RFC 9449 section 8.2); see `Credentials`."""
+        """Store a nonce of any answer (RFC 9449 section 8.2); see `Credentials`."""
         if self._tokens.prover is not None:
             self._tokens.prover.take_nonce(url, headers)
 
     def _wants_nonce(self, refusal: Refusal) -> bool:
-        """Tell whether a refusal wants another nonce in the proof, and there is one.
+        """Tell whether a refusal requires another nonce in the proof, and there is one.
 
-        Several requests may be refused for it at the same time; each is sent again.
+        Several requests may be refused at the same time; each is sent again.
         """
         prover, challenge = self._tokens.prover, refusal.challenge("DPoP")
         if prover is None or challenge is None or challenge.params.get("error") != NONCE_WANTED:
@@ -206,13 +205,13 @@ class TokenCredentials:
     async def _save(self, login: Login) -> Login:
         if self._tokens.prover is not None:
             login = attrs.evolve(login, proof_key=self._tokens.prover.pem)
-        # Not lost to a cancellation: the server may have used up the old refresh token.
+        # Not cancelled: the server may have used up the old refresh token.
         with trio.CancelScope(shield=True):
             await self._store.save(self._key, login.to_json())
         return login
 
     async def _renew(self, login: Login) -> Login | None:
-        """Renew a stale token; None if no valid token is left."""
+        """Renew a stale token; None if there is no valid token left."""
         async with self._store.lock(self._key):
             stored = await self._load()
             # Deleted: the person has logged out.
@@ -222,7 +221,7 @@ class TokenCredentials:
                 if (renewed := await self._refresh(stored)) is not None:
                     return renewed
             except AuthError:
-                # It is good for some seconds more.
+                # It is valid for some more seconds.
                 if login.tokens.is_over():
                     raise
         return None if stored.tokens.is_over() else stored
@@ -254,7 +253,7 @@ class TokenCredentials:
         return await self._save(attrs.evolve(login, tokens=tokens))
 
     async def _replace(self, refusal: Refusal, login: Login | None) -> Login:
-        """Get other tokens for those that the server has refused."""
+        """Get other tokens after the server has refused them."""
         found = await discover(
             self._server,
             refusal,
@@ -292,10 +291,10 @@ class TokenCredentials:
         return await self._save(granted)
 
     def _wants_more(self, refusal: Refusal, login: Login) -> bool:
-        """Tell whether a server wants scopes that the refused token was not requested with.
+        """Tell whether a server requires scopes with which the refused token was not requested.
 
         Raises:
-            AuthError: It wants scopes that the token was requested with.
+            AuthError: It requires scopes with which the token was requested.
         """
         challenged = challenged_scopes(refusal)
         if not set(challenged) <= set(login.requested):
@@ -321,7 +320,7 @@ class TokenCredentials:
 
 
 def load_signing() -> ModuleType:
-    """Load the module that signs by PyJWT; most strategies do without it.
+    """Load the module that signs with PyJWT; most strategies do not need it.
 
     Raises:
         ImportError: PyJWT is not installed.
@@ -334,12 +333,12 @@ def load_signing() -> ModuleType:
 
 
 def authorization_of(tokens: Tokens) -> str:
-    """Write the `Authorization` header for a token."""
+    """Return the `Authorization` header for a token."""
     return f"{tokens.token_type} {tokens.access_token}"
 
 
 def challenged_scopes(refusal: Refusal) -> tuple[str, ...]:
-    """Return the scopes that a challenge names (RFC 6750 section 3).
+    """Return the scopes of a challenge (RFC 6750 section 3).
 
     Args:
         refusal: The answer of the server.
@@ -357,7 +356,7 @@ def _params_of(refusal: Refusal) -> Mapping[str, str]:
 
 
 class ClientFetcher:
-    """A `Fetcher` for URLs that an MCP server, or its authorization server, names.
+    """A `Fetcher` for URLs that an MCP server, or its authorization server, sends.
 
     It reaches addresses of the internet only, unless the MCP server is at another one itself: a
     server on the internet must not make its clients send requests into their own network.

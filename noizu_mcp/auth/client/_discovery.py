@@ -108,7 +108,7 @@ async def discover(
         only: The issuer that the client is bound to.
 
     Raises:
-        AuthError: There is none, or another one than `only`, its metadata cannot be had, or it
+        AuthError: It is missing, or differs from `only`, or its metadata is not available or
             contradicts itself.
     """
     document = await _resource_metadata(server, refusal, fetcher)

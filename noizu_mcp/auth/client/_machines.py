@@ -52,7 +52,7 @@ class MachineOptions(TypedDict, total=False):
             with spaces between them; None: those that its metadata lists.
         issuer: The authorization server that the credentials belong to, exactly as it names itself;
             no other one is used. It is required with a secret and with the token of a platform.
-            None: the one that the MCP server names first.
+            None for the first one in the metadata of the MCP server.
         store: Keeps the tokens; `MemoryStore()` by default.
         dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
             authorization server that does not do it is refused.
@@ -81,7 +81,7 @@ class Machine(ABC):
         ValueError: An option is malformed.
     """
 
-    #: The person whose tokens these are, for the store; empty: they are those of the machine.
+    #: The person to whom the tokens belong, for the store; empty if they belong to the machine.
     _person = ""
 
     def __init__(self, client_id: str, client_secret: str | None, options: MachineOptions) -> None:
@@ -145,8 +145,8 @@ class _MachineGrant:
     """Gets tokens by the credentials of a machine; see `Grant`.
 
     Args:
-        register: Makes the registration of the client at an issuer, given the one that it got
-            tokens from before.
+        register: Makes the registration of the client at an issuer, given the issuer of
+            its earlier tokens.
         prove: Makes the parameters of the grant.
     """
 
@@ -299,8 +299,8 @@ class EnterpriseManaged(Machine):
     """An `AuthStrategy` for a person whom the identity provider of a company has logged in.
 
     The identity provider exchanges the ID token of the person for an assertion (ID-JAG), and the
-    authorization server of the MCP server exchanges that for a token. Nobody is asked anything: the
-    company has decided which servers its people may use.
+    authorization server of the MCP server exchanges that for a token. No person is asked: the
+    company has decided which servers its employees may use.
 
     Args:
         client_id: The name of the client at the authorization server of the MCP server.

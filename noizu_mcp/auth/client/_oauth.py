@@ -56,8 +56,8 @@ class OAuth:
         client_id: The name of this program at the authorization server, if it is registered there;
             None: it registers itself.
         client_secret: Its secret, if it has one; needs `issuer`.
-        issuer: The only authorization server that is used, exactly as it names itself; None: the
-            first one that a server names.
+        issuer: The only authorization server that is used, exactly as it names itself; None for
+            the first one in the metadata of a server.
         client_metadata_url: The URL of the metadata document of this program, for authorization
             servers that support client id metadata documents.
         client_name: The name that the person reads at the login.
@@ -263,7 +263,7 @@ class _CodeGrant:
 
 
 class LoginTimeout(AuthError):
-    """Nobody logged in in time."""
+    """The login was not completed in time."""
 
 
 class _Login:

@@ -162,7 +162,7 @@ class Prover:
         return True
 
     def has_other_nonce(self, url: str, proof: str) -> bool:
-        """Tell whether a new proof would have another nonce than one that was sent.
+        """Tell whether a new proof would have another nonce than a given sent proof.
 
         Args:
             url: The URL of the request.

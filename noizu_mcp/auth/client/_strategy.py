@@ -63,10 +63,10 @@ class Refusal:
     Attributes:
         request: The request.
         status: 401 or 403.
-        challenges: Those of `WWW-Authenticate`; none if the header is missing or malformed.
+        challenges: The challenges of `WWW-Authenticate`; empty if it is missing or malformed.
         headers: All headers of the answer; names are found in any case.
         sent: The headers that the credentials gave for the request, names in lower case. If they
-            are older than those that would be given now, the request can be sent again at once.
+            are older than the current headers, the request can be sent again at once.
         operation: The subject of the request, such as `tools/call echo`; for counting attempts.
         attempt: The number of refusals of this request, from 1.
         pause: Stops the timeouts of the requests of the client while its block runs; credentials

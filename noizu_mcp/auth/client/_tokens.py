@@ -78,7 +78,7 @@ class Tokens:
     Attributes:
         access_token: The token that goes to the MCP server.
         token_type: `Bearer` or `DPoP`.
-        refresh_token: Gets the next token; empty if there is none.
+        refresh_token: Gets the next token; may be empty.
         scopes: The scopes that were granted.
         expires_at: The end of the access token, in seconds since the epoch; None: not known.
         renew_at: The time from which on it is renewed.
@@ -138,7 +138,7 @@ class Login:
         requested: The scopes that were requested.
         client: The client that the tokens were issued to.
         tokens: The tokens.
-        proof_key: The private key that they are bound to (DPoP), in PEM; empty if there is none.
+        proof_key: The private key to which they are bound (DPoP), in PEM; may be empty.
     """
 
     issuer: str = _text()

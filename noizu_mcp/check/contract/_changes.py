@@ -37,7 +37,7 @@ class Change(Value):
             the whole component.
         text: The change, in a few words.
         example: A value that shows that a change of a schema is breaking: arguments that were
-            accepted, or a result that was not possible; `UNSET` if there is none.
+            accepted, or a result that was not possible; else `UNSET`.
         reasons: One line for each rule that the example breaks.
     """
 

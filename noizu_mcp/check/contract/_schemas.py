@@ -67,7 +67,7 @@ class Difference(NamedTuple):
     Attributes:
         text: A description of the change; empty if both versions accept the same values.
         is_breaking: True if the new version breaks the promise of the old one.
-        example: A value that shows it; `UNSET` if there is none.
+        example: A value that shows it, or `UNSET`.
         reasons: One line for each rule that the example breaks.
         added: The places of new properties, as JSON pointers.
         removed: The places of removed properties.

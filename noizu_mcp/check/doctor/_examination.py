@@ -1,7 +1,7 @@
 """The checks of `noizu-mcp doctor`: send requests like clients, and check the answers.
 
 Theory of operation. A server may support the revisions with a handshake, 2026-07-28, or both. Each
-era is tried on a separate connection, since an old server may close one that begins with
+era is tried on a separate connection, since an old server may close a connection that begins with
 `server/discover`. Every byte is examined, so no part of the client is used: its tolerance would
 hide faults. No tool that may change something is called, unless `--call` names it.
 """

@@ -65,7 +65,7 @@ MAX_MISSES: Final = 3
 MAX_SAME: Final = 3
 #: Calls in each older revision.
 MAX_OLDER: Final = 20
-#: Maximum calls that are tried to find the one that changed a list.
+#: Maximum calls that are tried to find which of them changed a list.
 MAX_BLAMED: Final = 12
 
 #: The name of a check, the kind of a component and its name.

@@ -154,14 +154,14 @@ def _folded(name: str) -> str:
 
 
 def _repeats(text: str, name: str) -> bool:
-    """Tell whether a description has no words beyond those of the name."""
+    """Tell whether a description has no words except words of the name."""
     return set(_words(text)) <= {*_words(name), *_EMPTY_WORDS}
 
 
 class _Parameters:
     """Reads the parameters of one schema, through references and alternatives.
 
-    Each schema object is read once: a peer could send one that branches endlessly.
+    Each schema object is read once: a peer could send a schema that branches endlessly.
     """
 
     def __init__(self, document: Document) -> None:

@@ -56,7 +56,7 @@ class Conversation:
         Args:
             method: The method.
             params: Its params; `_meta` of 2026-07-28 is added.
-            patience: Seconds to wait; by default those of the conversation.
+            patience: Seconds to wait; by default the conversation's.
             meta: Replaces `_meta`.
             headers: HTTP headers to replace; None removes a header.
         """

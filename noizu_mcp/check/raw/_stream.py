@@ -61,7 +61,7 @@ class StreamLink(ABC):
         with trio.move_on_after(max(patience, READ_TIMEOUT)) as reading:
             is_read = await self.write(json.dumps(message).encode())
         if reading.cancelled_caught:
-            # No message can follow one that was written partially.
+            # No message can follow a partially written one.
             self.ended = found.ended = True
             found.failure = "the server does not read"
             return found

@@ -32,7 +32,7 @@ class NamedEntry(NamedTuple):
 def read_entry(args: argparse.Namespace) -> NamedEntry:
     """Make the entry of the server on the command line.
 
-    A target in Python is imported, so that one that cannot start is refused here, and not by the
+    A target in Python is imported, so that a target that cannot start is refused here, not by the
     host.
 
     Args:

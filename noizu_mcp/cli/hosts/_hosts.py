@@ -1,6 +1,6 @@
 """The hosts whose settings can be written: their files, and the form of an entry in each.
 
-Every form here is one that the documentation of the host describes.
+Every form here is documented by the host.
 """
 
 import os

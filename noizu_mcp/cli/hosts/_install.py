@@ -183,7 +183,7 @@ def _write(path: Path, before: str, text: str, *, private: bool) -> bool:
         path: The file; its folder is made if it is missing.
         before: Its text; empty if it does not exist, or is empty.
         text: The new text.
-        private: True to let nobody else read a new file: it may hold secrets.
+        private: True to make a new file unreadable for other users: it may contain secrets.
 
     Returns:
         False if the file has another text than `before`: it stays as it is.

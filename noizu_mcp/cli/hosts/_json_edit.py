@@ -241,7 +241,7 @@ def remove_member(text: str, path: Sequence[str], *, comments: bool) -> str:
         comments: See `read_json_text`.
 
     Returns:
-        The text without the member; unchanged if there is none.
+        The text without the member; unchanged if the member is missing.
 
     Raises:
         EditError: The text is not valid.

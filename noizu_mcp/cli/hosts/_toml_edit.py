@@ -60,7 +60,7 @@ def set_table(text: str, path: Sequence[str], table: Mapping[str, Any]) -> str:
 
 
 def remove_table(text: str, path: Sequence[str]) -> str:
-    """Remove a table; see `set_table`. The text is unchanged if there is none."""
+    """Remove a table; see `set_table`. A missing table changes nothing."""
     if _without(read_toml_text(text), path) is None:
         return text
     before, after = _cut(text, path)
@@ -149,7 +149,7 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    # The escapes of JSON are those of TOML, which also wants this one escaped.
+    # JSON and TOML have the same escapes, but TOML also escapes this character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

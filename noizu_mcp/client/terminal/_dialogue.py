@@ -174,7 +174,7 @@ class Dialogue:
             return Decline()
         terminal.say_with_emphasis(f"  {url}", host)
         terminal.say_with_emphasis(f"  It leads to {host}.", host)
-        # Letters of another script can look like those of a known name (client/elicitation requires
+        # Letters of another script can look like a known name (client/elicitation requires
         # a warning).
         if not host.isascii() or "xn--" in host:
             terminal.say("  Its letters are not what they seem to be: look twice.")

@@ -76,7 +76,7 @@ def _arguments(
     note(name, faults, member)
     owner = declared if isinstance(declared, type) else None
     # After faults the names and the completions are read all the same: the class statement then
-    # reports their problems at once, with those of the types.
+    # reports their problems together with problems of the types.
     fields, completions = NOTHING, NOTHING
     if shape is not None:
         fields, completions = shape.schema.get("properties", {}), shape.completions

@@ -78,8 +78,8 @@ class Declaration:
         cls: The new class.
         kind: Its kind.
         given: The names of the options that this statement gives, right or wrong.
-        own: Those that are right.
-        options: Those of its bases too, nearest first.
+        own: The valid ones.
+        options: The valid ones, including options of its bases, nearest first.
         abstract: True if the class is a base for others, and no component itself.
         body: The namespace of the statement, as it was when the statement ended.
         known: The names that a body may declare something by.

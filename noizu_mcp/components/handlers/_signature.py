@@ -55,7 +55,7 @@ def read_handler(
         attribute: The attribute of the component that holds it.
         found: The value of that name in the class body; or the function.
         row: The values that it is offered.
-        scope: Names for annotations written as text, beside those of the module.
+        scope: Names for annotations written as text, in addition to names of the module.
         report: Takes the text of each problem.
         inline: Run a sync one where it is called, not in a thread.
         declared: True if an input is declared, which then is delivered in one object.
@@ -113,7 +113,7 @@ class Signature:
     Args:
         function: The function.
         parameters: Its parameters.
-        scope: Names for annotations written as text, beside those of the module.
+        scope: Names for annotations written as text, in addition to names of the module.
         report: Takes the text of each problem.
         first: The parameters in front that examples show: `self`.
         types: The types of type variables.

@@ -1,6 +1,6 @@
 """Mistakes in a declaration, each answered with the right form.
 
-They are those of people who come from pydantic, FastMCP, attrs, dataclasses or plain JSON Schema.
+They are typical for users of pydantic, FastMCP, attrs, dataclasses or plain JSON Schema.
 The file is loaded with the first mistake.
 """
 

@@ -290,7 +290,7 @@ def split_entries(entries: Iterable[object]) -> tuple[list[object], list[object]
         entries: The entries.
 
     Returns:
-        Those of pydantic, with the constraints that stand among them, and the rest.
+        The entries of pydantic, with the constraints among them, and the rest.
     """
     entries = list(entries)
     if not any(map(_is_theirs, entries)):

@@ -65,8 +65,8 @@ def compile_schema(
     Args:
         schema: The schema, made of plain JSON types.
         engine: "native" is jsonschema-rs; "python" is written in Python, and refuses what it cannot
-            judge exactly. None: the one that `NOIZU_MCP_SCHEMA_ENGINE` names, else the native one
-            where it can be loaded, else the Python one.
+            judge exactly. None for the engine in `NOIZU_MCP_SCHEMA_ENGINE`, else the native one
+            if it can be loaded, else the Python one.
         documents: Other schema documents by their URI, for `$ref`.
         trusted: False for a schema that came from a peer: limits on size, depth, cost and patterns
             apply.

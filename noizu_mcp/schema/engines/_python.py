@@ -1,7 +1,7 @@
 """The pure-Python engine: code where fastjsonschema is proven right, else a walk.
 
 A schema of the common keywords is rewritten into the draft-07 words that fastjsonschema gets right,
-which makes Python code of it. Any other schema, and one that came from a peer, is judged by the
+which makes Python code of it. Any other schema, and every schema of a peer, is validated by the
 walk that also finds the words for violations: several times slower, and no text of a peer becomes
 code. What neither can judge exactly is refused by name, never guessed.
 

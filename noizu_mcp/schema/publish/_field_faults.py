@@ -58,7 +58,7 @@ def all_faults(
 
 
 def _at_fields(found: Iterable[Fault], places: Mapping[Path, FieldPlace]) -> Iterator[Fault]:
-    """Yield the faults of a schema as faults of fields; those of values have their own text."""
+    """Yield the faults of a schema as faults of fields; faults of values have their own text."""
     for fault in found:
         path = fault.path
         length = next((n for n in range(len(path), 0, -1) if path[:n] in places), 0)

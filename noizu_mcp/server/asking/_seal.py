@@ -4,7 +4,7 @@
 seals it; its owner, its request and its expiry are inside. Every invalid state gets one and the
 same error, so that a client cannot probe which check failed. The reason goes to the log only.
 
-A state is used once: the owner of a valid state that was used before is told so. `_UsedStates`
+A state is used once: if its owner sends it again, the error says so. `_UsedStates`
 remembers the used states of this process in a bounded table. When the table is full it drops the
 state that was used first, and refuses every state that is as old from then on.
 """

@@ -2,7 +2,7 @@
 
 Each is a component of the mounted server with another name or URI, and with the defaults of that
 server. Its handler gets a context of the mounted server. If its answer has the URI of a resource of
-the mounted server, the URI is replaced by the one that clients see.
+the mounted server, it is replaced by the URI that clients see.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -80,7 +80,7 @@ class MountedGuard:
 
     @property
     def chains(self) -> Mapping[str, Any]:
-        """The policies, including those of servers mounted by the mounted server."""
+        """The policies, including policies of servers that the mounted server mounts."""
         own = self._calls.server.policies.chains
         return own or ({} if self._spec.guard is None else self._spec.guard.chains)
 

@@ -187,7 +187,7 @@ def _read_state_keys(value: Any) -> Sequence[str]:
 
 
 def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
-    """Return the key ring: the given secrets, or else those of the environment, or an empty one.
+    """Return the key ring: the given secrets, or else the environment's, or an empty one.
 
     Raises:
         ValueError: A secret is too short, or can be guessed.

@@ -323,8 +323,8 @@ _LETTERS: Final = "A-Za-z\u00c0-\u00d6\u03b1-\u03c1\u0430-\u044f"
 def translate(pattern: str) -> str:
     r"""Return a regular expression of ECMA-262 in the words of Python, for `re.ASCII`.
 
-    It may match fewer texts, or a few others: the schema engine judges each text. `\d` and `\w` are
-    those of ASCII in both; `$` is the very end; of a property such as `\p{L}` some characters are
+    It may match fewer texts, or a few others: the schema engine checks each text. `\d` and `\w` are
+    ASCII in both; `$` is the very end; of a property such as `\p{L}` some characters are
     taken.
     """
     made, at, inside = [], 0, False

@@ -119,8 +119,8 @@ class ConnectionPool:
         """Close the least useful connection without a running request, if there is one.
 
         It belongs to the address with the most connections. It is the one that was idle for the
-        longest time, or else the one whose client has owed a part of a body for the longest time: a
-        client can easily open thousands of both.
+        longest time, or else the one with the longest owed part of a body: a client can easily
+        open thousands of both.
 
         Args:
             least: The minimum number of connections of its address.

@@ -67,7 +67,7 @@ def diverted_stdio() -> Iterator[None]:
 
 
 def open_standard_descriptors() -> None:
-    """Open those of the descriptors 0 to 2 that are closed, on `/dev/null`.
+    """Open closed ones among the descriptors 0 to 2, on `/dev/null`.
 
     Otherwise the next opened file gets the number, and text for stderr is written to it.
     """

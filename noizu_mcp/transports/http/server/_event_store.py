@@ -3,8 +3,8 @@
 Theory of operation. A stream is open until `end`, and has at most one reader: an `EventWriter`, set
 by `attach` and removed by `detach`. Each message becomes an event with a number. It is stored, and
 sent to the reader if there is one. A reader that returns names the last event that it received, and
-`replay` sends it the later ones. Without a name it gets the events after `_told`, the last one that
-was sent to any reader. A stream that has ended can still be replayed.
+`replay` sends it the later ones. Without a name it gets the events after `_told`, the last event
+sent to any reader. A stream that has ended can still be replayed.
 
 Why memory is bounded: `EventLog` counts the bytes of all streams of the session before it stores
 them. Without room it drops ended streams first, then the oldest events of the growing stream, and
@@ -176,7 +176,7 @@ class EventStream:
         """Send the reader the stored events after a given one.
 
         Args:
-            number: The event; None for the last one that was sent to any reader.
+            number: The event; None for the last one sent to any reader.
         """
         after, writer = self._told if number is None else number, self._writer
         if writer is not None:

@@ -37,14 +37,14 @@ class HttpLimits:
     Attributes:
         body_time: Seconds within which the body of a request must arrive.
         sessions: Sessions with a handshake, of all clients. When all are in use, a client that has
-            more of them than others loses the one that has been idle longest. Otherwise the session
+            more of them than others loses its longest idle session. Otherwise the session
             that has been idle longest ends, if it has been idle for a minute, or the new one is
             refused (503).
         session_idle: Seconds without a request or an open stream after which a session ends.
         streams: Concurrent requests of one client. A client is a principal, or without
             authentication an address: all clients behind a proxy count as one.
-        requests: Concurrent requests of all clients, including those of 2025 revisions whose
-            clients have disconnected.
+        requests: Concurrent requests of all clients, including requests of 2025 revisions
+            whose clients have disconnected.
         memory: Bytes used for all clients: requests and their values, answers and messages until
             they are written, sessions with their events, and tasks. One client may use a quarter.
         stream_life: Seconds after which the stream of an authenticated reader ends gracefully, if
@@ -57,7 +57,7 @@ class HttpLimits:
         stall: Seconds that a client may leave a part of a stream unread; then the stream is closed
             (within twice that time).
         room: Waiting bytes on one stream above which progress and log messages are dropped.
-        retry: Seconds that a client is told to wait before it resumes a broken stream.
+        retry: Seconds that a client should wait before it resumes a broken stream.
         grace: Seconds for running requests at the end.
 
     Raises:

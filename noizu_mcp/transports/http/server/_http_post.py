@@ -312,7 +312,7 @@ class StreamReply:
             await self._watch(may_hand_over=may_hand_over)
             if post.handed_over:
                 return
-        # Not for a disconnected client, but for the answer: its request continues.
+        # A disconnected client is not awaited, but the answer is: its request continues.
         while not (post.complete and (self._writer is None or self._writer.closed)):
             self._changed = trio.Event()
             await self._changed.wait()

@@ -119,7 +119,7 @@ def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[HttpHeader
         http: The `OPTIONS` request, checked.
         tokens: Names of the headers with tokens, in lower case.
     """
-    # The names of `Mcp-Param-*` depend on the tools, so every one that the browser requests is
+    # The names of `Mcp-Param-*` depend on the tools, so every name that the browser requests is
     # allowed. `*` never includes `Authorization` (Fetch standard).
     asked = (http.header(b"access-control-request-headers") or "").lower().split(",")
     params = {name for each in asked if _PARAM.fullmatch(name := each.strip())}
