@@ -1,11 +1,11 @@
-"""Contracts of a context: with its request, the loop of its handler, and a server around it.
+"""Contracts of a context: with its request, its server, its loop, and a server around it.
 
 They are at the bottom of everything that handles a request, so that types are imported one way.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from .._util import Unset
 from ..components import Context
@@ -16,31 +16,134 @@ from ..types import InputRequest, InputRequired, ToolResult
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
-    from ..events import Recording
-    from ..types import RequireScopes
-    from ._running import RunningServer
+    from ..engine import AbandonedThreads, ThrottledLog
+    from ..events import Place, Recording, Telemetry
+    from ..protocol import Revision
+    from ..types import ReadResult, RequireScopes
     from ._server_context import ServerContext
-    from ._session import Session
-    from .asking._live import LiveAsker
-    from .asking._rounds import RoundAsker
+    from .changes._bus import Bus
+    from .policies._capability import CapabilityIssuer
+    from .policies._policy import CallKind
+    from .policies._policy_set import PolicySet
+    from .registry._registry import Registry
+    from .registry._server_options import ServerOptions
 
 Result = TypeVar("Result")
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+class ServedServer(Protocol):
+    """A server, as calls and features use it; see `Server` for its attributes and methods."""
+
+    options: "ServerOptions"
+    registry: "Registry"
+    telemetry: "Telemetry"
+    policies: "PolicySet"
+    bus: "Bus"
+    abandoned: "AbandonedThreads"
+    crash_log: "ThrottledLog"
+
+    @property
+    def capability_issuer(self) -> "CapabilityIssuer":
+        """Makes, opens and redeems capabilities."""
+
+    async def call_tool(self, name: str, args: dict[str, Any], ctx: Context) -> Any:
+        """Call a tool."""
+
+    async def read_resource(self, uri: str, ctx: Context) -> Any:
+        """Read a resource."""
+
+
+class Running(Protocol):
+    """A server while it is served, as contexts use it; see `RunningServer`."""
+
+    state: Any
+    transport: str
+
+    @property
+    def server(self) -> ServedServer:
+        """The server."""
+
+    def forget_lists(self, session: "HandledSession") -> None:
+        """Ask the providers again for the lists of a session."""
+
+    async def open_text(self, ctx: "ServerContext", text: str) -> "Capability":
+        """Open the text of a capability; see `Context`."""
+
+    async def call_nested(
+        self,
+        ctx: "ServerContext",
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        capability: "Capability | str | None",
+    ) -> ToolResult:
+        """Call a tool for a handler; see `Context`."""
+
+    async def read_within(self, ctx: "ServerContext", uri: str) -> "ReadResult":
+        """Read a resource for a handler; see `Context`."""
+
+
+class HandledSession(Protocol):
+    """A session, as contexts use it.
+
+    Attributes:
+        values: The values that handlers stored with `put_session`.
+    """
+
+    values: Mapping[str, Any]
+
+    @property
+    def log_level(self) -> str | None:
+        """The least level of log messages that the client wants; None for no messages."""
+
+    def put_value(self, key: str, value: Any) -> None:
+        """Store a value for later requests."""
+
+    def report_change(self, kind: str) -> None:
+        """Notify the client that a list changed, from any thread."""
+
+    def place(self, revision: "Revision") -> "Place":
+        """Describe the connection for listeners."""
+
+
+class Asker(Protocol):
+    """Asks the client.
+
+    Attributes:
+        responses: The answers to an `InputRequired` of the handler.
+    """
+
+    responses: Mapping[str, Any]
+
+    async def stay_open(self) -> None:
+        """Wait until the handler may return without questions."""
+
+
+class Admitted(NamedTuple):
+    """A call that policies have admitted to an override, which may pass it on once."""
+
+    kind: "CallKind"
+    name: str
+    arguments: Mapping[str, Any]
+
+
 class HandledRequest(Protocol):
     """A request, a task or a session, as the contexts of its handlers use it.
 
     Attributes:
-        running: The server while it is served.
         envelope: The metadata of the request.
-        dispatcher: The session; None for a request of 2026-07-28 over HTTP.
     """
 
-    running: "RunningServer"
     envelope: Envelope
-    dispatcher: "Session | None"
+
+    @property
+    def running(self) -> Running:
+        """The server while it is served."""
+
+    @property
+    def dispatcher(self) -> HandledSession | None:
+        """The session; None for a request of 2026-07-28 over HTTP."""
 
     @property
     def context(self) -> "ServerContext":
@@ -79,7 +182,7 @@ class HandledRequest(Protocol):
         """The start of the task of the call; None if the call has no task."""
 
     @property
-    def asker(self) -> "LiveAsker | RoundAsker | None":
+    def asker(self) -> Asker | None:
         """Asks the client; None until the handler asks something."""
 
     def stop(self) -> None:

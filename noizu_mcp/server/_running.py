@@ -11,10 +11,15 @@ import trio
 
 from .._errors import McpError
 from ..engine import Job
+from ..types import ToolResult
 from .changes._bus import Hearer, Merger
 
 if TYPE_CHECKING:
+    from ..components import Capability
+    from ..types import ReadResult
+    from ._contracts import HandledSession
     from ._server import Server
+    from ._server_context import ServerContext
     from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
     from .providers._provider_lists import ProviderLists
@@ -158,11 +163,42 @@ class RunningServer:
         """Add and remove providers that changed. Runs in the loop's thread."""
         self.provider_lists.update()
 
+    def forget_lists(self, session: "HandledSession") -> None:
+        """Ask the providers again for the lists of a session."""
+        if self.server.registry.providers is not None:
+            self.provider_lists.forget(session)
+
     def end_serving(self) -> None:
         """Stop what runs beside the requests. Does not wait."""
         del self.server.bus.running[self]
         if "provider_lists" in vars(self):
             self.provider_lists.end()
+
+    # Calls by handlers. Most servers have none, and their code is not loaded.
+
+    async def open_text(self, ctx: "ServerContext", text: str) -> "Capability":
+        """Open the text of a capability; see `Context`."""
+        from .calls._nested import open_text
+
+        return await open_text(ctx, text)
+
+    async def call_nested(
+        self,
+        ctx: "ServerContext",
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        capability: "Capability | str | None",
+    ) -> ToolResult:
+        """Call a tool for a handler; see `Context`."""
+        from .calls._nested import call_nested
+
+        return await call_nested(ctx, name, arguments, capability)
+
+    async def read_within(self, ctx: "ServerContext", uri: str) -> "ReadResult":
+        """Read a resource for a handler; see `Context`."""
+        from .calls._nested import read_within
+
+        return await read_within(ctx, uri)
 
     # Changes
 

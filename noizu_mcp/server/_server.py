@@ -28,12 +28,14 @@ from ..skills import expand_skills
 from ..types import META_SERVER_INFO, Implementation
 from .asking._seal import Sealer
 from .calls._loops import bind_all, bind_methods, bind_policy, on_trio
+from .calls._registered import (
+    call_registered,
+    complete_registered,
+    get_registered,
+    read_registered,
+)
 from .calls._unknown import not_found
 from .changes._bus import Bus
-from .features._complete import complete_registered
-from .features._prompts import get_registered
-from .features._resources import read_registered
-from .features._tools import call_registered
 from .policies._policy_set import PolicySet
 from .registry._class_checks import ASYNC_MANAGER, OVERRIDABLE, check_statement, positional
 from .registry._collection import RunningSet
@@ -113,7 +115,7 @@ class Server(metaclass=ComponentMeta):
         },
     )
 
-    options: ClassVar[ServerOptions]
+    options: ServerOptions
     # Lists of registrations in a class body, a `RunningSet` each on an instance.
     tools: Any = ()
     resources: Any = ()

@@ -26,17 +26,21 @@ from ..types import (
     LogLevel,
     ToolResult,
 )
-from ._contracts import EMPTY, AsyncioSide, HandledRequest, MountedView
-from .calls._nested import call_nested, open_text, read_within
+from ._contracts import (
+    EMPTY,
+    Admitted,
+    AsyncioSide,
+    HandledRequest,
+    HandledSession,
+    MountedView,
+    Running,
+)
 
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
     from ..events import Recording
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
-    from ._running import RunningServer
-    from ._session import Session
-    from .calls._policy_checks import Admitted
     from .policies._capability import IssuedCapability
 
 Result = TypeVar("Result")
@@ -111,7 +115,7 @@ class ServerContext(Context[Any]):
     def __init__(
         self,
         request: HandledRequest,
-        running: "RunningServer",
+        running: Running,
         like: "ServerContext | None" = None,
     ) -> None:
         self.request = request
@@ -152,7 +156,7 @@ class ServerContext(Context[Any]):
             inner._recording = recording
         return inner
 
-    def of_mounted(self, running: "RunningServer", mounted: MountedView) -> "ServerContext":
+    def of_mounted(self, running: Running, mounted: MountedView) -> "ServerContext":
         """Make the context of a mounted server.
 
         Args:
@@ -187,7 +191,7 @@ class ServerContext(Context[Any]):
         return self.request.envelope
 
     @property
-    def dispatcher(self) -> "Session | None":
+    def dispatcher(self) -> HandledSession | None:
         """The session; None for a request of 2026-07-28 over HTTP."""
         return self.request.dispatcher
 
@@ -295,7 +299,7 @@ class ServerContext(Context[Any]):
         level = self.envelope.log_level
         if self.dispatcher is not None and not self.envelope.revision.stateless:
             # Before 2026-07-28 `logging/setLevel` takes effect at once, also for running requests.
-            level = self.dispatcher.peer.handshake.log_level
+            level = self.dispatcher.log_level
         return cast("LogLevel | None", level)
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
@@ -328,10 +332,9 @@ class ServerContext(Context[Any]):
         """Send the session a list change; does nothing on 2026-07-28. See `Notify`."""
         if self.dispatcher is None or self.envelope.revision.stateless:
             return
-        if self.running.server.registry.providers is not None:
-            self.running.provider_lists.forget(self.dispatcher)
+        self.running.forget_lists(self.dispatcher)
         if self.mounted is None:
-            self.running.portal.run_soon(partial(self.dispatcher.feed.report, kind))
+            self.dispatcher.report_change(kind)
         else:
             self.mounted.notify_session(kind)
 
@@ -423,7 +426,7 @@ class ServerContext(Context[Any]):
             return await self.side.run_trio(partial(self.side.ctx.open_capability, text))
         if self.mounted is not None:
             return await self.mounted.open_capability(text)
-        return await open_text(self, text)
+        return await self.running.open_text(self, text)
 
     async def call_tool(
         self,
@@ -439,10 +442,10 @@ class ServerContext(Context[Any]):
         if self.mounted is not None:
             return await self.mounted.call_tool(name, arguments, capability)
         self.request.need("it calls no tools")
-        return await call_nested(self, name, arguments, capability)
+        return await self.running.call_nested(self, name, arguments, capability)
 
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server on behalf of this request; see `Context`."""
         if self.side is not None:
             return await self.side.run_trio(partial(self.side.ctx.read_resource, uri))
-        return await read_within(self, uri)
+        return await self.running.read_within(self, uri)

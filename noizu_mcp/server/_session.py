@@ -73,6 +73,15 @@ class Session(Dispatcher):
         """Make the feed of the session."""
         return ChangeFeed(self.running, self, self.running.server.options.limits.subscriptions)
 
+    @property
+    def log_level(self) -> str | None:
+        """The least level of log messages that the client wants; None for no messages."""
+        return self.peer.handshake.log_level
+
+    def report_change(self, kind: str) -> None:
+        """Notify the client that a list changed, from any thread."""
+        self.running.portal.run_soon(partial(self.feed.report, kind))
+
     def put_value(self, key: str, value: Any) -> None:
         """Store a value for later requests."""
         # A new mapping: the snapshots of running requests do not change.

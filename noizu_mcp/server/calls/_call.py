@@ -54,8 +54,7 @@ from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown
 
 if TYPE_CHECKING:
-    from .._contracts import HandledRequest
-    from .._server import Server
+    from .._contracts import HandledRequest, ServedServer
     from .._server_context import ServerContext
 
 #: The answer to a call of a tool. A text is short for a result of one text block.
@@ -94,7 +93,7 @@ class ToolCall(abc.ABC):
     def __init__(
         self,
         request: "HandledRequest",
-        server: "Server",
+        server: "ServedServer",
         name: str,
         arguments: JSONObject,
         context: "ServerContext | None",

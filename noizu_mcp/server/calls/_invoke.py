@@ -33,8 +33,7 @@ from ._unknown import not_found
 
 if TYPE_CHECKING:
     from ...types import ReadResult
-    from .._contracts import HandledRequest
-    from .._server import Server
+    from .._contracts import HandledRequest, ServedServer
     from .._server_context import ServerContext
 
 Result = TypeVar("Result")
@@ -81,7 +80,7 @@ class Caller(Protocol):
     """A call of a handler, as `invoke_handler` uses it."""
 
     @property
-    def server(self) -> "Server":
+    def server(self) -> "ServedServer":
         """The server."""
 
     @property
@@ -144,7 +143,7 @@ async def settle(invoke: Callable[[], Awaitable[Any]], request: "HandledRequest 
     return value
 
 
-def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
+def failure(server: "ServedServer", source: str, error: BaseException) -> ToolResult:
     """Convert the exception of a handler into a result.
 
     Args:
@@ -185,7 +184,7 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     return CRASHED
 
 
-def log_no_session(server: "Server", source: str, error: NoSessionError) -> None:
+def log_no_session(server: "ServedServer", source: str, error: NoSessionError) -> None:
     """Log, without a traceback, how the author can fix the handler."""
     text = "%s cannot keep session state: %s"
     server.crash_log.entry(logging.ERROR, (text, source), text, source, error)
@@ -218,7 +217,7 @@ def ending_of(result: ToolResult) -> Ending | None:
 
 
 async def within(
-    server: "Server", spec: Timed | None, work: Callable[[], Awaitable[Result]]
+    server: "ServedServer", spec: Timed | None, work: Callable[[], Awaitable[Result]]
 ) -> Result:
     """Read a resource or get a prompt within another request, with a separate timeout.
 
@@ -264,7 +263,7 @@ async def read_found(
 
 
 async def read_any(
-    server: "Server", uri: str, found: FoundResource | None, context: "ServerContext"
+    server: "ServedServer", uri: str, found: FoundResource | None, context: "ServerContext"
 ) -> "ReadResult | InputRequired":
     """Read a resource with the server's `read_resource`, or from the registry.
 

@@ -11,12 +11,13 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from ..._errors import Denied, DeniedHidden
 from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
+from .._contracts import Admitted
 from ..policies._policy import BoundPolicy, CallKind, Chain, PolicyCall
 from ..policies._policy_set import is_guarded
 from ._recordings import observe_decision
@@ -39,14 +40,6 @@ _OVERRIDES: Final[Mapping[CallKind, str]] = {
     "resource": "read_resource",
     "completion": "complete",
 }
-
-
-class Admitted(NamedTuple):
-    """A call that policies have admitted to an override, which may pass it on once."""
-
-    kind: CallKind
-    name: str
-    arguments: Mapping[str, Any]
 
 
 def admit(

@@ -17,7 +17,7 @@ from ...engine import is_crash, unwrap_single
 from ._concurrency_limit import current_slot
 
 if TYPE_CHECKING:
-    from .._server import Server
+    from .._contracts import ServedServer
 
 Result = TypeVar("Result")
 
@@ -108,7 +108,9 @@ def enter_task() -> None:
     _CURRENT.set(None)
 
 
-async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Result]]) -> Result:
+async def in_time(
+    server: "ServedServer", spec: Timed, work: Callable[[], Awaitable[Result]]
+) -> Result:
     """Run a call within a request, with the timeout of its component.
 
     Args:

@@ -6,19 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from ... import components, types
 from ..._errors import McpError, ProtocolError
-from ...components import PromptSpec, TemplateSpec
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
-from .._server_context import ServerContext
 from .._server_request import ServerRequest
-from ..calls._invoke import invoke_handler
-from ..calls._scope_checks import check_scopes
-from ..calls._unknown import unknown, unknown_template, unknown_word
-from ..policies._policy_set import is_guarded
 
 if TYPE_CHECKING:
-    from ...types import Completion, Reference
-    from .._server import Server
+    pass
 
 
 def complete(ctx: ServerRequest) -> Job | None:
@@ -57,60 +50,3 @@ def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
         if isinstance(name, str) and isinstance(value, str):
             return name, value
     raise McpError(INVALID_PARAMS, "completion/complete requires argument name and value")
-
-
-async def complete_registered(
-    server: "Server",
-    reference: "Reference",
-    name: str,
-    prefix: str,
-    context: ServerContext,
-) -> "Completion":
-    """Complete an argument of a registered prompt or template.
-
-    Raises:
-        McpError: There is no such prompt, template, argument or variable (-32602).
-        InsufficientScope: The caller lacks a scope.
-    """
-    spec = _component_of(server, reference, context)
-    if server.policies.chains or is_guarded(spec):
-        from ..calls._policy_checks import admit_again
-
-        target = reference.name or reference.uri or ""
-        arguments = {"argument": name, "value": prefix}
-        await admit_again("completion", target, arguments, spec, context)
-    source = _completed_from(spec, name)
-    if isinstance(source, components.Completer):
-        invoke = partial(source.invoke, prefix, context)
-        return components.to_completion(
-            await invoke_handler(context, source.mode, spec.source, invoke)
-        )
-    # A known argument without completions has an empty list, not an error.
-    return components.complete_from(source or (), prefix)
-
-
-def _component_of(
-    server: "Server", reference: "Reference", context: ServerContext
-) -> PromptSpec | TemplateSpec:
-    spec: PromptSpec | TemplateSpec | None
-    if reference.type == "ref/prompt":
-        spec = server.registry.find_prompt(reference.name or "", context)
-        if spec is None:
-            raise unknown(server.registry.prompts, reference.name or "", context)
-    else:
-        spec = server.registry.templates.find(reference.uri or "", context)
-        if spec is None:
-            raise unknown_template(reference.uri or "", context)
-    check_scopes(spec, context)
-    return spec
-
-
-def _completed_from(spec: PromptSpec | TemplateSpec, name: str) -> "components.Source | None":
-    noun, known = (
-        ("template variable", spec.variables)
-        if isinstance(spec, TemplateSpec)
-        else ("prompt argument", spec.arguments)
-    )
-    if name not in known:
-        raise unknown_word(noun, name, known)
-    return spec.complete(name)

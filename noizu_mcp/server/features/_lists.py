@@ -17,7 +17,7 @@ from ..calls._scope_checks import holds
 from ..registry._collection import Collection
 
 if TYPE_CHECKING:
-    from .._server import Server
+    from .._contracts import ServedServer
 
 #: The feature that the provider of a list offers, by the name of the collection.
 _FEATURES: Final = {"templates": "resources"}
@@ -97,7 +97,7 @@ async def _list_with_instances(cursor: str | None, context: ServerContext) -> An
 
 
 async def _list_instances(
-    server: "Server",
+    server: "ServedServer",
     template: TemplateSpec,
     method: Callable[[ServerContext], Any],
     context: ServerContext,

@@ -1,27 +1,20 @@
 """`prompts/get` (`server/prompts`)."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ... import components
 from ..._errors import McpError
 from ..._value import JSONObject
-from ...components import PromptSpec
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
-from .._server_context import ServerContext
 from .._server_request import ServerRequest
-from ..calls._invoke import invoke_handler, settle, within
-from ..calls._scope_checks import check_scopes
-from ..calls._unknown import unknown
+from ..calls._invoke import settle
+from ..calls._registered import get_found
 from ..policies._policy_set import is_guarded
-
-if TYPE_CHECKING:
-    from ...types import PromptResult
-    from .._server import Server
 
 
 def get_prompt(ctx: ServerRequest) -> Job | None:
@@ -67,46 +60,3 @@ def _write(ctx: ServerRequest, result: JSONObject) -> JSONObject:
         {**message, "content": adapt_block(message["content"])} for message in result["messages"]
     ]
     return {**result, "messages": messages}
-
-
-async def get_registered(
-    server: "Server", name: str, arguments: Mapping[str, Any], context: ServerContext
-) -> Any:
-    """Get a registered prompt with its timeout; see `get_found`.
-
-    Raises:
-        McpError: The call timed out (-32603), or see `get_found`.
-        InsufficientScope: See `get_found`.
-    """
-    await server.registry.prepare(context, "prompts", name)
-    spec = server.registry.find_prompt(name, context)
-    if spec is not None and (server.policies.chains or is_guarded(spec)):
-        from ..calls._policy_checks import admit_again
-
-        check_scopes(spec, context)
-        await admit_again("prompt", name, arguments, spec, context)
-    return await within(server, spec, partial(get_found, spec, name, arguments, context))
-
-
-async def get_found(
-    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: ServerContext
-) -> "PromptResult | InputRequired":
-    """Get a prompt, given the result of the registry's search.
-
-    Returns:
-        The `PromptResult`; or an `InputRequired` of the handler.
-
-    Raises:
-        McpError: The prompt is unknown, or its arguments are invalid (-32602).
-        InsufficientScope: The caller lacks a scope.
-    """
-    if spec is None:
-        raise unknown(context.server.registry.prompts, name, context)
-    check_scopes(spec, context)
-    # Raises -32602: unlike the arguments of a tool, these were chosen by a person, and there is no
-    # result that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
-    args = spec.prepare(arguments)
-    value = await invoke_handler(
-        context, spec.mode, spec.source, partial(spec.invoke, args, context)
-    )
-    return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)

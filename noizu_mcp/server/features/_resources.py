@@ -12,18 +12,16 @@ from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._contracts import EMPTY
-from .._server_context import ServerContext
 from .._server_request import ServerRequest
-from ..calls._invoke import read_any, read_found, settle, within
+from ..calls._invoke import read_any, settle
 from ..calls._result_size import LARGE, size_of
-from ..calls._scope_checks import check_scopes
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
 from ..policies._policy_set import is_guarded
 from ..registry._server_options import Cache
 
 if TYPE_CHECKING:
-    from .._server import Server
+    pass
 
 #: Maximum characters of a resource URI, as many as common web servers accept in a URL. A watched
 #: URI is stored as long as its connection lasts, so its length is limited.
@@ -75,24 +73,6 @@ def _write(ctx: ServerRequest, result: JSONObject, caching: Cache) -> JSONObject
         ]
         return {**result, "contents": contents}
     return result
-
-
-async def read_registered(server: "Server", uri: str, context: ServerContext) -> Any:
-    """Read a registered resource with its timeout; see `read_found`.
-
-    Raises:
-        McpError: The call timed out (-32603), or see `read_found`.
-        InsufficientScope: See `read_found`.
-    """
-    await server.registry.prepare(context, "resources", uri)
-    uri = server.registry.canonical(uri, context)
-    found = server.registry.find_resource(uri, context)
-    if found is not None and (server.policies.chains or is_guarded(found[0])):
-        from ..calls._policy_checks import admit_again
-
-        check_scopes(found[0], context)
-        await admit_again("resource", uri, EMPTY, found[0], context)
-    return await within(server, found and found[0], partial(read_found, uri, found, context))
 
 
 def subscribe(ctx: ServerRequest) -> Job | None:

@@ -8,8 +8,6 @@ from ..._value import JSONObject
 from ...engine import Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
-from ...types import ToolResult
-from .._server_context import ServerContext
 from .._server_request import ServerRequest
 from ..calls._call import Answer, ToolCall
 from ..calls._invoke import CRASHED, TIMED_OUT
@@ -17,7 +15,7 @@ from ..calls._result_size import LARGE, size_of
 from ..policies._policy_set import is_guarded
 
 if TYPE_CHECKING:
-    from .._server import Server
+    pass
 
 
 def call_tool(request: ServerRequest) -> Job | None:
@@ -175,48 +173,3 @@ def _size_of(answer: Answer) -> int:
     if isinstance(answer, str):
         return len(answer)
     return sum(size_of(value) for block in answer.content for value in block.fields.values())
-
-
-class DefaultCall(ToolCall):
-    """A call of the default by an override of `Server.call_tool`, or by other code.
-
-    Args:
-        server: The server.
-        name: The name of the tool.
-        arguments: The arguments, not validated.
-        context: The context of the override.
-    """
-
-    __slots__ = ()
-
-    def __init__(
-        self, server: "Server", name: str, arguments: JSONObject, context: ServerContext
-    ) -> None:
-        super().__init__(context.request, server, name, arguments, context)
-        self.overridden = False
-
-    def check_policies(self) -> Awaitable[None] | None:
-        """Check the policies, unless the call was admitted to the override unchanged."""
-        if not (self.server.policies.chains or self.context.held or is_guarded(self.spec)):
-            return None
-        from ..calls._policy_checks import admit_again
-
-        return admit_again("tool", self.name, self.arguments, self.spec, self.context)
-
-
-async def call_registered(
-    server: "Server", name: str, arguments: JSONObject, context: ServerContext
-) -> ToolResult:
-    """Call a registered tool with arguments that are not validated, with its timeout.
-
-    Returns:
-        The result; `TIMED_OUT` itself if the tool timed out.
-
-    Raises:
-        McpError: The tool is unknown, or raised it.
-        InsufficientScope: The caller lacks a scope.
-    """
-    await server.registry.prepare(context, "tools", name)
-    call = DefaultCall(server, name, arguments, context)
-    call.find()
-    return await call.finish()

@@ -24,13 +24,14 @@ class MountedContexts:
     Attributes:
         server: See Args.
         names: See Args.
+        inner: The mounted server while it is served; None before its lifespan.
     """
 
     def __init__(self, server: Server, names: Renaming, portal: Portal) -> None:
         self.server = server
         self.names = names
         self._portal = portal
-        self._inner: RunningServer | None = None
+        self.inner: RunningServer | None = None
         self._running: dict[ServerContext, None] = {}
         self._is_ending = False
         self._idle = trio.Event()
@@ -41,11 +42,11 @@ class MountedContexts:
         Args:
             inner: The mounted server while it is served.
         """
-        self._inner = inner
+        self.inner = inner
 
     def end(self) -> None:
         """Refuse calls from now on."""
-        self._inner = None
+        self.inner = None
 
     async def wait_idle(self) -> None:
         """Wait until no call uses the server."""
@@ -56,7 +57,7 @@ class MountedContexts:
 
     def context(self, ctx: Any) -> ServerContext | None:
         """Make the context of the mounted server for a request; None while it is not served."""
-        inner = self._inner
+        inner = self.inner
         if inner is None:
             return None
         outer: ServerContext = ctx
@@ -80,9 +81,9 @@ class MountedContexts:
             McpError: The server is not served at the moment (-32602).
         """
         context = self.need_context(ctx)
-        if self.server.registry.providers is not None:
+        if self.inner is not None and self.server.registry.providers is not None:
             # Lets URIs of its providers' resources be renamed in the answer.
-            context.running.provider_lists.attach(context)
+            self.inner.provider_lists.attach(context)
         self._running[context] = None
         return context
 

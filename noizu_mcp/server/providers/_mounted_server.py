@@ -75,10 +75,10 @@ class MountedServer:
 
     def expires(self, ctx: Any, feature: str) -> float:
         """Return the time when the last returned list expires."""
-        context = self.context(ctx)
-        if context is None or self._server.registry.providers is None:
+        inner = self._calls.inner
+        if inner is None or self._server.registry.providers is None:
             return math.inf
-        return context.running.provider_lists.expiry(context, feature)
+        return inner.provider_lists.expiry(self._calls.need_context(ctx), feature)
 
     # Subscriptions
 
