@@ -5,7 +5,7 @@ They are at the bottom of everything that handles a request, so that types are i
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .._util import Unset
 from ..components import Context
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ._server_context import ServerContext
     from .changes._bus import Bus
     from .policies._capability import CapabilityIssuer
-    from .policies._policy import CallKind
     from .policies._policy_set import PolicySet
     from .registry._registry import Registry
     from .registry._server_options import ServerOptions
@@ -118,14 +117,6 @@ class Asker(Protocol):
 
     async def stay_open(self) -> None:
         """Wait until the handler may return without questions."""
-
-
-class Admitted(NamedTuple):
-    """A call that policies have admitted to an override, which may pass it on once."""
-
-    kind: "CallKind"
-    name: str
-    arguments: Mapping[str, Any]
 
 
 class HandledRequest(Protocol):

@@ -5,6 +5,7 @@ and sessions differ in their arguments only. State of the request in flight is i
 of the server is in the running server, and a context holds the state of one call.
 """
 
+import copy
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -28,7 +29,6 @@ from ..types import (
 )
 from ._contracts import (
     EMPTY,
-    Admitted,
     AsyncioSide,
     HandledRequest,
     HandledSession,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..events import Recording
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from .policies._capability import IssuedCapability
+    from .policies._policy import CallKind
 
 Result = TypeVar("Result")
 
@@ -91,8 +92,7 @@ class ServerContext(Context[Any]):
         chain: The tools whose calls this one is nested in, outermost first.
         tool: The name of the called tool; None if this is not a tool call.
         held: The capability of a nested call; None for the request's own call.
-        admitted: The call that policies have admitted to an override, until the override passes it
-            on.
+        admitted: The call that policies have admitted to an override, until it passes the call on.
         provided: The lists that the caller sees, if providers add to them; else None.
         mounted: The names of the mounted server; None for a server that is not mounted.
         side: The asyncio side of a handler on asyncio; None on trio.
@@ -120,7 +120,7 @@ class ServerContext(Context[Any]):
     ) -> None:
         self.request = request
         self.running = running
-        self.admitted: Admitted | None = None
+        self.admitted: tuple[CallKind, str, Mapping[str, Any]] | None = None
         self.side: AsyncioSide | None = None
         self.mounted: MountedView | None = None
         self.provided: Mapping[str, Any] | None = None
@@ -172,6 +172,20 @@ class ServerContext(Context[Any]):
         inner = ServerContext(self.request, self.running, self)
         inner.provided, inner.mounted, inner.side = self.provided, self.mounted, side
         return inner
+
+    def let_through(self, kind: "CallKind", name: str, arguments: Mapping[str, Any]) -> None:
+        """Record that the policies have admitted a call: an override may pass it on, once."""
+        # A copy: the override may change the mapping.
+        self.admitted = kind, name, copy.deepcopy(dict(arguments))
+
+    def pass_on(self, kind: "CallKind", name: str, arguments: Mapping[str, Any]) -> bool:
+        """Tell whether an override passes on the admitted call unchanged; True only once."""
+        admitted, self.admitted = self.admitted, None
+        return admitted == (kind, name, arguments)
+
+    def continue_from(self, other: "ServerContext") -> None:
+        """Take over the admitted call of the context whose call a task continues."""
+        self.admitted = other.admitted
 
     async def _on_trio(
         self, function: Callable[..., Awaitable[Result]], *args: Any, **options: Any

@@ -11,7 +11,7 @@ from noizu_mcp.policies import Denied
 from noizu_mcp.server import Sealer
 from noizu_mcp.server.policies import _capability
 from noizu_mcp.server.policies._capability import CapabilityIssuer
-from noizu_mcp.server.providers._mounted_context import MountedCapability
+from noizu_mcp.server.providers._mounted_contexts import MountedCapability
 from noizu_mcp.types import Principal
 
 ADA, BOB = Principal(subject="ada"), Principal(subject="bob")

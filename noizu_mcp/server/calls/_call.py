@@ -118,8 +118,7 @@ class ToolCall(abc.ABC):
         """Make the same call for another request: the task that continues it."""
         call = copy.copy(self)
         call.request, call.made_context = request, request.context
-        # The override in the task may pass on the call that was admitted.
-        request.context.admitted = self.context.admitted
+        request.context.continue_from(self.context)
         return call
 
     # The stages

@@ -20,7 +20,7 @@ from ..policies._capability import IssuedCapability
 from ..policies._policy_set import is_guarded
 from ._call import ToolCall
 from ._invoke import ASKED, ending_of, read_any, within
-from ._policy_checks import admit, admit_within, call_of, hide, let_through, note_decision
+from ._policy_checks import admit, admit_within, call_of, hide, note_decision
 from ._recordings import NestedRecording
 from ._scope_checks import check_scopes
 
@@ -97,7 +97,7 @@ class NestedCall(ToolCall):
             await hide(partial(note_decision, call, label, denied, inner))
         if self.overridden:
             # Also without policies: the default that the override calls checks the capability.
-            let_through("tool", name, self.arguments, inner)
+            inner.let_through("tool", name, self.arguments)
 
     async def _join(self, ctx: "ServerContext") -> IssuedCapability:
         given = self._capability

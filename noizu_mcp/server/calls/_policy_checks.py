@@ -5,7 +5,6 @@ handler that is run again from its start is checked again. A call that an overri
 unchanged is not checked a second time; a call that it changes or makes is another call.
 """
 
-import copy
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +16,6 @@ import trio
 
 from ..._errors import Denied, DeniedHidden
 from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
-from .._contracts import Admitted
 from ..policies._policy import BoundPolicy, CallKind, Chain, PolicyCall
 from ..policies._policy_set import is_guarded
 from ._recordings import observe_decision
@@ -80,7 +78,7 @@ def admit(
         if denied is not None:
             raise refusal(kind, name, spec, denied, ctx)
     if _OVERRIDES[kind] in server.registry.overridden:
-        let_through(kind, name, arguments, ctx)
+        ctx.let_through(kind, name, arguments)
     return None
 
 
@@ -106,7 +104,7 @@ async def _admit(
     if is_guarded(spec):
         await spec.guard.admit(kind, name, arguments, ctx)
     if server.registry.overrides(_OVERRIDES[kind]):
-        let_through(kind, name, arguments, ctx)
+        ctx.let_through(kind, name, arguments)
 
 
 def call_of(
@@ -133,14 +131,6 @@ def call_of(
         ctx.running.transport,
         ctx.around if within else ctx.chain,
     )
-
-
-def let_through(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], ctx: "ServerContext"
-) -> None:
-    """Record that an override may pass this call on, once."""
-    # A copy: the override may change the mapping.
-    ctx.admitted = Admitted(kind, name, copy.deepcopy(dict(arguments)))
 
 
 async def admit_within(
@@ -177,14 +167,13 @@ async def admit_again(
 
     See `admit_within`. The call that was admitted to the override is not checked again, once.
     """
-    admitted, ctx.admitted = ctx.admitted, None
-    if admitted != (kind, name, arguments):
+    if not ctx.pass_on(kind, name, arguments):
         denied = ctx.refusal_of(name, arguments) if kind == "tool" else None
         if denied is not None:
             call = call_of(kind, name, arguments, spec, ctx, within=True)
             await hide(partial(note_decision, call, "capability", denied, ctx))
         await admit_within(kind, name, arguments, spec, ctx)
-        ctx.admitted = None
+        ctx.pass_on(kind, name, arguments)
 
 
 async def note_decision(

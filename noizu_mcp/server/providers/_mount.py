@@ -30,7 +30,7 @@ from ...components import (
 from .._server import Server
 from .._server_context import ServerContext
 from ._introductions import find_skill, introduce, list_skills, read_directory
-from ._mounted_calls import not_served
+from ._mounted_contexts import not_served
 from ._mounted_server import MountedServer
 
 _FEATURES: Final = ("tools", "prompts", "resources")

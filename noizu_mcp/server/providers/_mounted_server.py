@@ -23,7 +23,7 @@ from .._running import RunningServer
 from .._server import Server
 from .._server_context import ServerContext
 from ..changes._feed import UNSUBSCRIBE_TIME
-from ._mounted_calls import MountedContexts
+from ._mounted_contexts import MountedContexts
 from ._mounted_specs import MountedSpecs
 from ._providers import FIRST_PAUSE, LONGEST_PAUSE, ProviderEntry
 

@@ -29,7 +29,7 @@ from ...uri import UriTemplate
 from .._server_context import ServerContext
 from ..registry._availability import is_available
 from ..registry._collection import Collection
-from ._mounted_calls import MountedContexts
+from ._mounted_contexts import MountedContexts
 
 if TYPE_CHECKING:
     from ..policies._policy import CallKind
@@ -232,7 +232,7 @@ class MountedSpecs:
 
             def read(uri: str, *rest: Any) -> Awaitable[object]:
                 uri, ctx = self._old_uri(uri), rest[-1]
-                self._let_through("resource", uri, {}, ctx)
+                ctx.let_through("resource", uri, {})
                 return method(uri, ctx)
 
             return read
@@ -240,19 +240,10 @@ class MountedSpecs:
         name = definition["name"]
 
         def call(args: Mapping[str, Any], ctx: ServerContext) -> Awaitable[object]:
-            self._let_through(kind, name, args, ctx)
+            ctx.let_through(kind, name, args)
             return method(name, args, ctx)
 
         return call
-
-    def _let_through(
-        self, kind: "CallKind", name: str, arguments: Mapping[str, Any], ctx: Any
-    ) -> None:
-        """Record that the policies were checked, so that an override may pass a call on."""
-        if self._server.policies.chains or ctx.held is not None:
-            from ..calls._policy_checks import let_through
-
-            let_through(kind, name, arguments, ctx)
 
     def _any_resource(self) -> TemplateSpec:
         """Make a hidden template for all URIs: an override may read URIs without a registration."""
@@ -302,7 +293,7 @@ class MountedSpecs:
 
             def complete(prefix: str, ctx: ServerContext) -> Awaitable[object]:
                 given = {"argument": name, "value": prefix}
-                self._let_through("completion", target, given, ctx)
+                ctx.let_through("completion", target, given)
                 return self._server.complete(reference, name, prefix, ctx)
 
             return components.Completer("async", self._handler("async", complete))
