@@ -145,7 +145,7 @@ class Anything(ResourceTemplate, uri_template="u:{+x}"):
 
 
 class Memory(Server, name="memory", version="1"):
-    """Tools that make the server reservation bytes."""
+    """Tools that make the server use memory."""
 
     tools = [Big, Keep]
     resources = [Anything]

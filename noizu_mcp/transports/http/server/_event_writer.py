@@ -108,8 +108,8 @@ class EventWriter:
         on_expiry: Called then instead of `end`; again after `LEAST` seconds if it is still open.
 
     Attributes:
-        closed: True once nothing more is written: all events are written, or the reader has
-            disconnected or was disconnected.
+        closed: True once nothing more is written: all events are written, or the connection
+            to the reader is closed.
         complete: True once all events and the end are written.
         dropped: Number of events dropped for lack of room or of a reader.
         on_close: Called when it is closed.
@@ -169,7 +169,7 @@ class EventWriter:
         self._write: WriteNowait | None = None
         self._writing: trio.CancelScope | None = None  # while a task writes
         self._leave: Callable[[], object] | None = None  # ends the wait for the disconnect
-        self._taken: trio.Event | None = None  # set by tasks that wait for room
+        self._taken: trio.Event | None = None  # made by tasks that wait for room
 
     @property
     def has_room(self) -> bool:
