@@ -188,7 +188,7 @@ def test_the_clock_is_that_of_the_whole_family():
     """The processor time and memory of child processes count."""
     from benchmarks._process import Child
 
-    busy = "import time\nwhile time.process_time() < 0.1: pass\nprint(); time.sleep(60)"
+    busy = "import time\nwhile time.process_time() < 0.1: pass\nprint(flush=True); time.sleep(60)"
     # The shell waits, so that it does not exec the program.
     command = ["sh", "-c", '"$0" -S -c "$1" & wait', sys.executable, busy]
     server = Child(command, stdout=subprocess.PIPE, start_new_session=True)
