@@ -119,7 +119,7 @@ async def check_session(talk: Talk, link: WebLink) -> None:
     sent = f"{wrong.sent} with MCP-Protocol-Version: {NO_VERSION}"
     report.check("version-header", wrong.status == 400, sent, wrong.seen)
     stream = await link.send("GET", {**base, "accept": _STREAM}, patience, sent="GET")
-    kind = _media_type(stream)
+    kind = stream.media_type
     right = stream.status == 405 or (stream.status == 200 and kind == _STREAM)
     report.check("get", right, stream.sent, f"{stream.seen} {kind}")
     if talk.session is None:
@@ -149,7 +149,7 @@ async def find_elsewhere(link: WebLink, patience: float) -> str:
         The end of a message about a URL without a server; empty if nothing was found.
     """
     stream = await link.send("GET", {"accept": _STREAM}, patience)
-    if stream.status == 200 and _media_type(stream) == _STREAM:
+    if stream.status == 200 and stream.media_type == _STREAM:
         old = "the transport HTTP+SSE of 2024-11-05"
         return f"; GET opens an event stream, as in {old}: serve Streamable HTTP"
     parts = urlsplit(link.url)
@@ -161,10 +161,6 @@ async def find_elsewhere(link: WebLink, patience: float) -> str:
         if found.status not in (None, 404, 405):
             return f"; there may be a server at {place}"
     return ""
-
-
-def _media_type(found: Exchange) -> str:
-    return found.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def check_headers(talk: Talk) -> None:

@@ -7,18 +7,11 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from ..._errors import ProtocolError
-from ..._limits import Limits
 from ..._util import json_text, part_of
 from ..._value import JSONObject
 from ...client import ListBudget
 from ...schema import header_faults, header_paths
-from ...types import (
-    PromptDefinition,
-    ResourceDefinition,
-    ResourceTemplateDefinition,
-    ToolDefinition,
-)
-from ...uri import UriTemplate
+from .._offers import LIMITS, LISTS, MAX_PAGES, OfferedList, read_template
 from ._case import Case, CaseKind, Finding, Listed, Replies, Step
 from ._checks import find_wrong_form, judge_one
 from ._forms import fault_in_result
@@ -26,10 +19,6 @@ from ._hostile import attack
 from ._revisions import find_in_revision
 from ._subject import FuzzedServer
 
-#: Maximum pages of one list that are read.
-MAX_PAGES: Final = 50
-#: The limits of a list, in bytes, entries and seconds.
-LIMITS: Final = Limits()
 #: Maximum components of one kind that are tried.
 MAX_COMPONENTS: Final = 100
 #: Seconds after a cancellation in which a result may already be on its way.
@@ -37,69 +26,6 @@ GRACE: Final = 0.1
 #: Members of a result that differ between eras.
 _ERA_MEMBERS: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope", "isError"})
 _NAMES: Final = {False: "with a handshake", True: "2026-07-28"}
-
-
-class ListMethod(NamedTuple):
-    """One list of a server.
-
-    Attributes:
-        kind: The kind of its components.
-        capability: The capability that declares it.
-        method: The method.
-        key: The member of the result.
-        name: The member that names a component.
-        definition: Reads a definition.
-        notice: The notification of a change.
-    """
-
-    kind: CaseKind
-    capability: str
-    method: str
-    key: str
-    name: str
-    definition: Any
-    notice: str
-
-
-_RESOURCES: Final = "notifications/resources/list_changed"
-LISTS: Final = (
-    ListMethod(
-        "tool",
-        "tools",
-        "tools/list",
-        "tools",
-        "name",
-        ToolDefinition,
-        "notifications/tools/list_changed",
-    ),
-    ListMethod(
-        "prompt",
-        "prompts",
-        "prompts/list",
-        "prompts",
-        "name",
-        PromptDefinition,
-        "notifications/prompts/list_changed",
-    ),
-    ListMethod(
-        "resource",
-        "resources",
-        "resources/list",
-        "resources",
-        "uri",
-        ResourceDefinition,
-        _RESOURCES,
-    ),
-    ListMethod(
-        "template",
-        "resources",
-        "resources/templates/list",
-        "resourceTemplates",
-        "uriTemplate",
-        ResourceTemplateDefinition,
-        _RESOURCES,
-    ),
-)
 
 
 class Pages(NamedTuple):
@@ -141,7 +67,7 @@ async def find_in_beginning(
     return None if seen is None else finding
 
 
-async def read_list(subject: FuzzedServer, which: ListMethod, *, stateless: bool) -> Pages:
+async def read_list(subject: FuzzedServer, which: OfferedList, *, stateless: bool) -> Pages:
     """Read all pages of a list.
 
     Each page after the first is read twice: the same cursor leads to the same page.
@@ -210,7 +136,7 @@ async def discover(subject: FuzzedServer, *, stateless: bool) -> tuple[list[List
     return found, kinds
 
 
-def _component(which: ListMethod, item: JSONObject) -> Listed:
+def _component(which: OfferedList, item: JSONObject) -> Listed:
     name = str(item[which.name])
     schema: JSONObject = {"type": "object"}
     if which.kind == "tool":
@@ -225,7 +151,8 @@ def _component(which: ListMethod, item: JSONObject) -> Listed:
     elif which.kind == "resource":
         schema = {"const": name}
     else:
-        names = _variables(name)
+        template = read_template(name)
+        names = [] if template is None else list(template.variables)
         schema |= {"properties": {each: {"type": "string"} for each in names}, "required": names}
     return Listed(which.kind, name, item, schema)
 
@@ -250,14 +177,7 @@ def _completions(component: Listed) -> list[Listed]:
     ]
 
 
-def _variables(template: str) -> list[str]:
-    try:
-        return list(UriTemplate(template).variables)
-    except ValueError:
-        return []
-
-
-def _list_of(step: Step) -> ListMethod:
+def _list_of(step: Step) -> OfferedList:
     return next(each for each in LISTS if each.method == step.method)
 
 
@@ -399,7 +319,7 @@ async def names_of(subject: FuzzedServer) -> dict[tuple[str, str], Any]:
     }
 
 
-def _announced(capabilities: JSONObject) -> list[ListMethod]:
+def _announced(capabilities: JSONObject) -> list[OfferedList]:
     return [
         each
         for each in LISTS
@@ -407,7 +327,7 @@ def _announced(capabilities: JSONObject) -> list[ListMethod]:
     ]
 
 
-async def _names(subject: FuzzedServer, which: ListMethod) -> list[Any]:
+async def _names(subject: FuzzedServer, which: OfferedList) -> list[Any]:
     pages = await read_list(subject, which, stateless=False)
     return sorted(str(item[which.name]) for item in pages.items)
 

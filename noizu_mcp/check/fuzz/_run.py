@@ -21,13 +21,13 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...uri import UriTemplate
+from .._offers import LISTS
 from ._case import Case, CaseKind, Finding, Listed, Replies, Step, Use
 from ._checks import judge
 from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
 from ._pool import SeenValues
 from ._probes import (
-    LISTS,
     discover,
     essence,
     find,

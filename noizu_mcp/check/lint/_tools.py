@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from ..._errors import SchemaError
 from ..._json_schema import COMBINING
 from ..._pointer import pointer
 from ..._util import part_of, snake_case
 from ..._value import JSONObject
-from ...schema import Document, compile_schema
+from ...schema import Document
 from ...types import ToolDefinition
+from .._offers import schema_fault
 from .._rules import Severity
 from ._rules import Finding, find
 
@@ -87,14 +87,8 @@ def check_tool(tool: ToolDefinition) -> Iterator[Finding]:
 
 
 def find_fault(tool: ToolDefinition) -> str | None:
-    """Return the fault of the input schema of a tool; None if it is valid."""
-    if tool.input_schema.get("type") != "object":
-        return 'its "type" is not "object"'
-    try:
-        compile_schema(tool.input_schema, trusted=False)
-    except SchemaError as error:
-        return str(error)
-    return None
+    """Describe the fault of the input schema of a tool; None if it is valid."""
+    return schema_fault(tool.input_schema, needs_object=True)
 
 
 def _check_parameters(

@@ -93,6 +93,11 @@ class Exchange:
         return self.answer is not None or (self.status or 0) >= 400
 
     @property
+    def media_type(self) -> str:
+        """The media type of the HTTP body, in lower case; empty without one."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
     def seen(self) -> str:
         """A description of the answer, for messages."""
         if self.answer is not None:
@@ -202,8 +207,8 @@ class Receiver:
             where: What the server was answering, for the report.
 
         Returns:
-            What to send in return: the answer to a request of the server; None for a list.
-        What to send back: the answer to a request of the server, or None; None for a list.
+            The answer to send back if it is a request of the server; None for other messages, and
+            for a list.
         """
         try:
             message = json.loads(text)
