@@ -11,8 +11,7 @@ import trio
 from ..._errors import TransportError
 from ..._http_log import unlogged
 from ..._value import JSONObject
-from ...transports import Http
-from ...transports.http.client import EventParser, EventTooLarge
+from ...transports import EventParser, EventTooLarge, Http
 from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
 if TYPE_CHECKING:
