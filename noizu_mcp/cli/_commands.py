@@ -133,15 +133,27 @@ async def _fetch(
     for kind in kinds:
         if every and not client.capabilities.has(KINDS[kind].capability):
             continue
-        listed: Sequence[Any] = ()
-        try:
-            listed = await KINDS[kind].fetch(client)
-        except McpError as error:
-            # A server without components of a kind may not know the method that lists them.
-            if error.code != METHOD_NOT_FOUND:
-                raise
+        listed = await fetch_kind(client, kind)
         found[kind] = listed, len(hidden_of(kind, connected.server, listed))
     return found
+
+
+async def fetch_kind(client: Client, kind: str) -> Sequence[Any]:
+    """List the components of a kind.
+
+    Args:
+        client: A client of the server.
+        kind: A key of `KINDS`.
+
+    Returns:
+        The components; none if the server does not know the method that lists them.
+    """
+    try:
+        return await KINDS[kind].fetch(client)
+    except McpError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return ()
 
 
 def hidden_of(kind: str, server: Server | None, listed: Sequence[Any]) -> list[JSONObject]:
