@@ -287,15 +287,15 @@ def test_no_web_address(talk, url):
 
 async def test_a_url_with_letters_that_are_not_seen():
     """It is declined, whatever the server has checked."""
-    reading, writing = os.pipe()
+    master, slave = pty.openpty()
     shown = io.StringIO()
     try:
-        dialogue = Dialogue(Terminal(reading, shown), "The asker")
+        dialogue = Dialogue(Terminal(slave, shown), "The asker")
         url = "https://example.com/\u202egpj.exe"
         answer = await dialogue.answer({"mode": "url", "url": url, "message": "Visit"})
     finally:
-        os.close(reading)
-        os.close(writing)
+        os.close(master)
+        os.close(slave)
     assert answer == Decline()
     assert "This is no web address: declined." in shown.getvalue()
 
