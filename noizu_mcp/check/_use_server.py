@@ -5,12 +5,14 @@ from typing import Any, TypeVar
 
 import trio
 
-from ..client import Client, connect
+from ..client import Client, Target, connect
 
 Result = TypeVar("Result")
 
 
-def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any) -> Result:
+def use_server(
+    target: Target, work: Callable[[Client], Awaitable[Result]], **options: Any
+) -> Result:
     """Connect to a server, run some work, and close the connection.
 
     Args:

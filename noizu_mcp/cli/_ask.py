@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import trio
 
@@ -108,7 +108,7 @@ class Respondent(ClientHandler):
 class Nobody(Respondent):
     """Declines, and says so."""
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Decline."""
         self.display.clear()
         message = params.get("message", "")
@@ -130,7 +130,7 @@ class AnswerFile(Respondent):
         super().__init__(display)
         self._answers = answers
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Give the next answer of the script."""
         answer = self._answers
         # A list is used up: the same answer for a second question would be an accident.
@@ -199,7 +199,7 @@ class Person(Respondent):
             if not self._waiting:
                 self._scope.deadline = trio.current_time() + self._timeout
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Show the question and read the answer."""
         with self._unhurried():
             async with one_at_a_time():

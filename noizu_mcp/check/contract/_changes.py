@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -215,7 +215,7 @@ def _compare_texts(
             yield Change("visible", kind, name, f"{prefix}{key}", _told(before, after))
 
 
-def _told(before: Any, after: Any) -> str:
+def _told(before: JSON, after: JSON) -> str:
     """Describe an old and a new value; None means missing."""
     if before is None:
         return f"it is new: {_short(after)}"
@@ -224,7 +224,7 @@ def _told(before: Any, after: Any) -> str:
     return f"{_short(after)}, was {_short(before)}"
 
 
-def _short(value: Any, limit: int = _MAX_SHOWN) -> str:
+def _short(value: JSON, limit: int = _MAX_SHOWN) -> str:
     text = json_text(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from ..._errors import ProtocolError
 from ..._util import is_uri
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...client import ListBudget
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ...schema import compile_schema, describe, header_faults
@@ -26,7 +26,7 @@ _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NOWHERE: Final = "noizu-mcp-doctor://nowhere"
 
 
-async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
+async def check_lists(talk: Talk, capabilities: JSON) -> list[JSONObject]:
     """Check every list of a server.
 
     Args:
@@ -92,18 +92,18 @@ async def _check_list(
     return [item for item in items if _is_object(item)]
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: JSON) -> bool:
     return isinstance(value, dict)
 
 
-def _items_of(result: Mapping[str, Any] | None, which: OfferedList) -> list[Any]:
+def _items_of(result: Mapping[str, JSON] | None, which: OfferedList) -> list[JSON]:
     items = (result or {}).get(which.key)
     return items if isinstance(items, list) else []
 
 
-async def _read_pages(talk: Talk, which: OfferedList, found: Exchange) -> list[Any]:
+async def _read_pages(talk: Talk, which: OfferedList, found: Exchange) -> list[JSON]:
     """Read all pages after the given first one."""
-    report, items = talk.report, list[Any]()
+    report, items = talk.report, list[JSON]()
     params: JSONObject = {}
     cursors: set[str] = set()
     budget = ListBudget(which.method, LIMITS)
@@ -138,9 +138,9 @@ async def _read_pages(talk: Talk, which: OfferedList, found: Exchange) -> list[A
     return items
 
 
-def _check_items(talk: Talk, which: OfferedList, items: list[Any]) -> None:
+def _check_items(talk: Talk, which: OfferedList, items: list[JSON]) -> None:
     report, sent = talk.report, f"{which.method} ({talk.version})"
-    names: set[Any] = set()
+    names: set[str] = set()
     for item in items:
         try:
             read = which.definition.from_wire(item)

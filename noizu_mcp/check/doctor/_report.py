@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from .._rules import SEVERITIES, Severity
 from ._rules import RULES
 
@@ -117,7 +117,7 @@ class Report:
         yield f"{len(self.checked)} rules checked, {len(self.checked - broken)} hold"
 
 
-def quoted(seen: Any) -> str:
+def quoted(seen: JSON) -> str:
     """Shorten a received value to one line."""
     text = seen if isinstance(seen, str) else json.dumps(seen, ensure_ascii=False)
     text = " ".join(text.split())

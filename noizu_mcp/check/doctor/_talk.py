@@ -1,13 +1,13 @@
 """A conversation with a server in one revision, and the checks for every connection."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from ..._errors import ProtocolError
 from ..._util import is_number
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES
 from ...protocol import HANDSHAKE_VERSIONS
 from ...types import META_PROTOCOL_VERSION, META_SERVER_INFO, Implementation
@@ -40,9 +40,9 @@ class Talk(Conversation):
     async def expect(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, JSON] | None = None,
         *,
-        meta: Mapping[str, Any] | None = None,
+        meta: Mapping[str, JSON] | None = None,
     ) -> Exchange:
         """Send a request that any server must answer, at least with an error."""
         found = await self.ask(method, params, meta=meta)
@@ -85,7 +85,7 @@ async def shake_hands(talk: Talk, patience: float) -> Exchange:
     return found
 
 
-def _info_faults(info: Any) -> list[str]:
+def _info_faults(info: JSON) -> list[str]:
     try:
         Implementation.from_wire(info, "serverInfo")
     except ProtocolError as error:
@@ -178,7 +178,7 @@ async def _check_envelopes(talk: Talk) -> None:
     report.check("envelope", right, f"{wrong.sent} without clientCapabilities", wrong.seen)
 
 
-async def check_busy(talk: Talk, params: Mapping[str, Any], seconds: float) -> Exchange:
+async def check_busy(talk: Talk, params: Mapping[str, JSON], seconds: float) -> Exchange:
     """Call a tool, and send another request while it runs.
 
     Args:

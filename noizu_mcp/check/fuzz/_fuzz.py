@@ -3,11 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from ..._errors import TransportError
+from ..._value import JSON
 from ...engine import single_failure
 from ...transports import Http, Stdio
 from ._case import Finding, Listed
@@ -90,7 +91,7 @@ async def fuzz(
     return report
 
 
-async def replay(target: FuzzTarget, finding: Finding | Mapping[str, Any]) -> None:
+async def replay(target: FuzzTarget, finding: Finding | Mapping[str, JSON]) -> None:
     """Repeat the steps of a finding.
 
     Args:

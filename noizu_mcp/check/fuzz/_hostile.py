@@ -1,9 +1,9 @@
 """Hostile messages: malformed, unknown and oversized ones, and how a server may react."""
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from ..raw import Conversation
 from ._case import Replies
@@ -38,7 +38,7 @@ class Hostile(NamedTuple):
     handshake_only: bool = False
 
 
-def _request(method: Any, params: Any = None, **members: Any) -> Callable[..., JSONObject]:
+def _request(method: JSON, params: JSON = None, **members: JSON) -> Callable[..., JSONObject]:
     def make(talk: Conversation) -> JSONObject:
         message: JSONObject = {"jsonrpc": "2.0", "id": talk.new_id(), "method": method}
         full = params
@@ -52,7 +52,7 @@ def _request(method: Any, params: Any = None, **members: Any) -> Callable[..., J
     return make
 
 
-def _notification(method: str, params: Any = None) -> Callable[..., JSONObject]:
+def _notification(method: str, params: JSON = None) -> Callable[..., JSONObject]:
     def make(talk: Conversation) -> JSONObject:
         message = _request(method, params)(talk)
         del message["id"]

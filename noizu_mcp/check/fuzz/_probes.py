@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 
 from ..._errors import ProtocolError
 from ..._util import json_text, part_of
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...client import ListBudget
 from ...schema import header_faults, header_paths
 from .._offers import LIMITS, LISTS, MAX_PAGES, OfferedList, read_template
@@ -74,7 +74,7 @@ async def read_list(subject: FuzzedServer, which: OfferedList, *, stateless: boo
     """
     items: list[JSONObject] = []
     malformed: tuple[Step, str] | None = None
-    cursor: Any = None
+    cursor: JSON = None
     given: set[str] = set()
     budget = ListBudget(which.method, LIMITS)
     for _ in range(MAX_PAGES):
@@ -242,7 +242,7 @@ async def _lists_of_eras(subject: FuzzedServer, case: Case) -> str | None:
     return f"{_NAMES[False]}: {names[0]}; {_NAMES[True]}: {names[1]}"
 
 
-def essence(outcome: Replies) -> Any:
+def essence(outcome: Replies) -> JSON:
     """Reduce an answer to the part on which eras must agree."""
     result = outcome.result
     if result is None or outcome.refused:
@@ -306,7 +306,7 @@ async def _notice(
     return None
 
 
-async def names_of(subject: FuzzedServer) -> dict[tuple[str, str], Any]:
+async def names_of(subject: FuzzedServer) -> dict[tuple[str, str], JSON]:
     """Return the names in all lists whose changes are announced.
 
     Returns:
@@ -327,7 +327,7 @@ def _announced(capabilities: JSONObject) -> list[OfferedList]:
     ]
 
 
-async def _names(subject: FuzzedServer, which: OfferedList) -> list[Any]:
+async def _names(subject: FuzzedServer, which: OfferedList) -> list[JSON]:
     pages = await read_list(subject, which, stateless=False)
     return sorted(str(item[which.name]) for item in pages.items)
 

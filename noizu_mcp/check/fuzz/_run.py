@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
 
 from ..._errors import TransportError
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...uri import UriTemplate
 from .._offers import LISTS
 from ._case import Case, CaseKind, Finding, Listed, Replies, Step, Use
@@ -109,7 +109,7 @@ class FuzzRun:
         }
         self._values = Drawer(report.seed)
         # The names in the lists when they were last read, and the number of the connection.
-        self._names: tuple[int, dict[tuple[str, str], Any]] | None = None
+        self._names: tuple[int, dict[tuple[str, str], JSON]] | None = None
         # The methods of the notifications since then.
         self._noticed: set[str] = set()
         self._pool = SeenValues()

@@ -3,14 +3,14 @@
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 import trio
 
 from ..._errors import TransportError
 from ..._http_log import unlogged
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...transports import EventParser, EventTooLarge, Http
 from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
@@ -111,7 +111,7 @@ class WebLink:
         patience: float,
         *,
         sent: str = "",
-        expected: Sequence[Any] = (),
+        expected: Sequence[JSON] = (),
     ) -> Exchange:
         """Send a body unchanged, as a message in JSON; see `send`."""
         base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
@@ -128,7 +128,7 @@ class WebLink:
         url: str | None = None,
         body: bytes | None = None,
         sent: str = "",
-        expected: Sequence[Any] = (),
+        expected: Sequence[JSON] = (),
     ) -> Exchange:
         """Send an HTTP request.
 
@@ -171,7 +171,7 @@ class WebLink:
         return found
 
     async def _read(
-        self, response: "httpx2.Response", found: Exchange, expected: Sequence[Any]
+        self, response: "httpx2.Response", found: Exchange, expected: Sequence[JSON]
     ) -> None:
         found.status = response.status_code
         # latin-1 has a letter for each byte, and loses nothing.
@@ -200,7 +200,7 @@ class WebLink:
         if expected and self.receiver.has_answers(expected):
             found.answer = self.receiver.answer_to(expected[0])
 
-    def _take_body(self, body: bytes, found: Exchange, expected: Sequence[Any]) -> None:
+    def _take_body(self, body: bytes, found: Exchange, expected: Sequence[JSON]) -> None:
         found.body, kind = body, found.media_type
         success = found.status is not None and 200 <= found.status < 300
         if not expected or (kind != _JSON and not success):
