@@ -1,4 +1,4 @@
-"""The lists of a server, and the checks of a definition that several folders share."""
+"""The lists of a server, and checks of what is listed in them, for several folders."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
@@ -14,7 +14,9 @@ from ..types import (
 )
 from ..uri import UriTemplate
 
-Definition = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
+ListedDefinition = (
+    ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
+)
 
 #: Maximum pages of one list that are read.
 MAX_PAGES: Final = 50
@@ -39,7 +41,7 @@ class OfferedList(NamedTuple):
     method: str
     key: str
     name: str
-    definition: type[Definition]
+    definition: type[ListedDefinition]
 
     @property
     def notice(self) -> str:

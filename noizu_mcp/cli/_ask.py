@@ -30,7 +30,7 @@ from ._display import Display
 from ._errors import USAGE, CommandError
 from ._say import note
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 _WORDS: Final[Mapping[str, PersonAnswer]] = {"decline": Decline(), "cancel": Cancel()}
 
 
@@ -77,7 +77,7 @@ class Respondent(ClientHandler):
         info = self.client.server_info
         return info.title or info.name
 
-    async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
         """Do the work of the command.
 
         Raises:
@@ -173,7 +173,7 @@ class Person(Respondent):
         self._timeout = timeout
         self._waiting = 0
 
-    async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
         """Do the work of the command; its time limit stands still during questions."""
         # The client would count the time of the person as well: the scope counts instead.
         client.timeout = math.inf

@@ -35,7 +35,7 @@ from ._save import OutputPart, check_output, parts_of_blocks, parts_of_contents,
 from ._say import note, say
 from ._use import Connected, use
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class _ListedKind(NamedTuple):
@@ -194,8 +194,8 @@ class _Offers:
 
 
 def _use_named(
-    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[Result]]
-) -> Result:
+    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[_Result]]
+) -> _Result:
     """Use one component of a server; if it has none of that name, suggest one.
 
     Raises:
@@ -203,7 +203,7 @@ def _use_named(
         McpError: It has one, or the error has another cause.
     """
 
-    async def work(connected: Connected) -> Result:
+    async def work(connected: Connected) -> _Result:
         offers = _Offers(kind, connected)
         try:
             return await ask(offers)

@@ -20,7 +20,7 @@ from ._say import note, say
 from ._stored_login import stored_headers
 from ._use import read_url, run_loop
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 #: The variable for the secret of `--client-id`: words of a command are seen by other users.
 VARIABLE: Final = "NOIZU_MCP_CLIENT_SECRET"
 
@@ -84,8 +84,8 @@ def log_out(args: argparse.Namespace) -> int:
     return OK
 
 
-def _run(work: Awaitable[Result]) -> Result:
-    async def run() -> Result:
+def _run(work: Awaitable[_Result]) -> _Result:
+    async def run() -> _Result:
         return await work
 
     try:

@@ -72,10 +72,10 @@ def _header(text: str) -> tuple[str, str]:
     return name.lower(), value.strip()
 
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
+def run_loop(function: Callable[[], Awaitable[_Result]]) -> _Result:
     """Run an async function to its end.
 
     Ctrl-C cancels it, whatever it is doing, instead of raising in the middle of it: so servers
@@ -84,7 +84,7 @@ def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
     Raises:
         KeyboardInterrupt: It was interrupted, and has ended.
     """
-    results: list[Result] = []
+    results: list[_Result] = []
 
     async def main() -> None:
         with single_failure():
@@ -127,7 +127,7 @@ class Connected(NamedTuple):
     report: Callable[[Progress], None] | None
 
 
-def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]) -> Result:
+def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[_Result]]) -> _Result:
     """Connect to a server and use it.
 
     Args:
@@ -169,7 +169,7 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
 
         server = target if isinstance(target, Server) else None
 
-        async def connected() -> Result:
+        async def connected() -> _Result:
             async with connecting() as client:
                 if asked is None:
                     return await work(Connected(client, server, None))

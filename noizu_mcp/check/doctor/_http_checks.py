@@ -12,8 +12,8 @@ from ..._value import JSONObject
 from ...jsonrpc import HEADER_MISMATCH
 from .._rules import Severity
 from ..raw import SESSION, VERSION, Exchange, WebLink
+from ._checked_conversation import NO_VERSION, CheckedConversation
 from ._report import Report
-from ._talk import NO_VERSION, Talk
 
 #: A site that no server allows.
 FOREIGN: Final = "noizu-mcp-doctor.invalid"
@@ -109,7 +109,7 @@ async def _leave(
         await link.send("DELETE", {**headers, SESSION: session}, patience)
 
 
-async def check_session(talk: Talk, link: WebLink) -> None:
+async def check_session(talk: CheckedConversation, link: WebLink) -> None:
     """Check the HTTP side of a conversation with a handshake, and end its session."""
     report, patience = talk.report, talk.patience
     base = {VERSION: talk.version}
@@ -163,7 +163,7 @@ async def find_elsewhere(link: WebLink, patience: float) -> str:
     return ""
 
 
-async def check_headers(talk: Talk) -> None:
+async def check_headers(talk: CheckedConversation) -> None:
     """Check that the headers of 2026-07-28 are compared with the body."""
     wrong = await talk.ask("server/discover", headers={"mcp-method": "tools/list"})
     right = wrong.status == 400 and wrong.code == HEADER_MISMATCH

@@ -18,7 +18,7 @@ from ...types import (
 )
 from .._offers import LIMITS, LISTS, MAX_PAGES, OfferedList, read_template, schema_fault
 from ..raw import Exchange
-from ._talk import Talk, check_busy, check_fields
+from ._checked_conversation import CheckedConversation, check_busy, check_fields
 
 #: Seconds within which another request must be answered while a tool runs.
 BUSY_TIMEOUT: Final = 2.0
@@ -26,7 +26,7 @@ _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NOWHERE: Final = "noizu-mcp-doctor://nowhere"
 
 
-async def check_lists(talk: Talk, capabilities: JSON) -> list[JSONObject]:
+async def check_lists(talk: CheckedConversation, capabilities: JSON) -> list[JSONObject]:
     """Check every list of a server.
 
     Args:
@@ -58,7 +58,7 @@ async def check_lists(talk: Talk, capabilities: JSON) -> list[JSONObject]:
 
 
 async def _check_list(
-    talk: Talk, which: OfferedList, *, is_declared: bool | None
+    talk: CheckedConversation, which: OfferedList, *, is_declared: bool | None
 ) -> list[JSONObject]:
     report = talk.report
     found = await talk.expect(which.method)
@@ -101,7 +101,7 @@ def _items_of(result: Mapping[str, JSON] | None, which: OfferedList) -> list[JSO
     return items if isinstance(items, list) else []
 
 
-async def _read_pages(talk: Talk, which: OfferedList, found: Exchange) -> list[JSON]:
+async def _read_pages(talk: CheckedConversation, which: OfferedList, found: Exchange) -> list[JSON]:
     """Read all pages after the given first one."""
     report, items = talk.report, list[JSON]()
     params: JSONObject = {}
@@ -138,7 +138,7 @@ async def _read_pages(talk: Talk, which: OfferedList, found: Exchange) -> list[J
     return items
 
 
-def _check_items(talk: Talk, which: OfferedList, items: list[JSON]) -> None:
+def _check_items(talk: CheckedConversation, which: OfferedList, items: list[JSON]) -> None:
     report, sent = talk.report, f"{which.method} ({talk.version})"
     names: set[str] = set()
     for item in items:
@@ -159,7 +159,7 @@ def _check_items(talk: Talk, which: OfferedList, items: list[JSON]) -> None:
             report.check("uri", read_template(read.uri_template), sent, read.uri_template)
 
 
-def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
+def _check_tool(talk: CheckedConversation, tool: ToolDefinition, sent: str) -> None:
     report, name = talk.report, tool.name
     report.check("tool-name", _TOOL_NAME.fullmatch(name), sent, name)
     seen = f"the tool {name} has no description"
@@ -176,7 +176,9 @@ def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
         report.check("tool-schema", not faults, sent, seen)
 
 
-async def check_call(talk: Talk, tools: list[JSONObject], name: str, arguments: JSONObject) -> None:
+async def check_call(
+    talk: CheckedConversation, tools: list[JSONObject], name: str, arguments: JSONObject
+) -> None:
     """Call a tool and check its result.
 
     Args:

@@ -16,7 +16,7 @@ import pytest
 import trio
 
 from noizu_mcp import Limits, Stdio, serve_http
-from noizu_mcp.check.doctor import RULES, Report, _lists, _report, _talk
+from noizu_mcp.check.doctor import RULES, Report, _checked_conversation, _lists, _report
 from noizu_mcp.check.doctor._http_checks import check_transport, is_local
 from noizu_mcp.check.raw import Exchange, _pipe, _web, fault_of
 from noizu_mcp.cli._target import load_server
@@ -428,7 +428,7 @@ def test_a_program_that_cannot_run(examine, tmp_path):
 
 def test_a_silent_server_over_http(examine, monkeypatch):
     """A response that does not arrive in time is a finding of the start."""
-    monkeypatch.setattr(_talk, "PROBE_TIMEOUT", 0.2)
+    monkeypatch.setattr(_checked_conversation, "PROBE_TIMEOUT", 0.2)
     monkeypatch.setattr(flawed.Web, "do_POST", lambda self: self.server.shutdown_request)
     with serving("none") as server:
         status, found, report = examine(f"{server.origin}/mcp", "--timeout", "0.2")
