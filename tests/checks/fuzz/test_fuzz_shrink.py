@@ -38,7 +38,12 @@ CASES = {
         lambda args: args["a"]["b"],
         {"a": {"b": True}},
     ),
-    "a large number": (schema_of({"n": NUMBER}), lambda args: args.get("n", 0) > 2**40, None),
+    "a large number": (
+        schema_of({"n": {**NUMBER, "minimum": 2**70}}, ["n"]),
+        lambda args: args["n"] >= 2**70,
+        None,
+    ),
+    "null": (schema_of({"n": {"type": "null"}}, ["n"]), lambda args: True, {"n": None}),
 }
 
 
