@@ -97,7 +97,7 @@ class ClientMetrics:
 
 
 def _known(name: str, names: set[str], most: int) -> str:
-    """Give a name series of its own, as long as there is room."""
+    """Return the label of a name: itself, or `other` once there are too many names."""
     if name not in names and len(names) >= most:
         return OTHER
     names.add(name)

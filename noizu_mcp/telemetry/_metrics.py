@@ -149,7 +149,7 @@ class Metrics:
         return name
 
     def _look(self) -> tuple[Mapping[str, Any], ...]:
-        """Give the maps of registrations; each change replaces its map."""
+        """Return the maps of registrations; each change replaces its map."""
         registry = self.server.registry
         return (
             registry.tools.specs,
