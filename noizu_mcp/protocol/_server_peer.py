@@ -260,8 +260,8 @@ class ServerPeer:
         method = CLIENT_REQUESTS.get(request.method)
         if method is None or not method.handshake:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        refusal = self.ledger.accept(request)
-        return refusal or Dispatch(request, handshake.envelope(meta, origin))
+        event = Dispatch(request, handshake.envelope(meta, origin))
+        return self.ledger.accept(request) or event
 
     def _initialize(self, request: Request, origin: Origin) -> PeerEvent:
         params = request.params or {}

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .._util import Unset
-from ..components import Context
-from ..engine import ClientShare
+from ..components import Context, ToolSpec
+from ..engine import ClientShare, Ending, Job
+from ..jsonrpc import Request
 from ..protocol import Envelope
 from ..types import InputRequest, InputRequired, ToolResult
 
@@ -59,6 +60,10 @@ class Running(Protocol):
 
     state: Any
     transport: str
+
+    @property
+    def admit(self) -> Callable[..., Awaitable[None] | None]:
+        """Checks the policies of a call."""
 
     @property
     def server(self) -> ServedServer:
@@ -232,6 +237,51 @@ class TaskOpening(Protocol):
 
     def takes_task(self) -> bool:
         """Tell whether `begin` starts a task, or has started it."""
+
+
+class CallOpening(TaskOpening, Protocol):
+    """The same for the call of a request, before its handler runs."""
+
+    def enter(self) -> bool:
+        """Begin the task or refuse the call, if the handler need not run first.
+
+        Returns:
+            True if the request is answered.
+        """
+
+    def leaving(self, job: Job) -> Job:
+        """Wrap the job of the request, to record when its handler has left it."""
+
+
+class AnswerableRequest(HandledRequest, Protocol):
+    """A request in flight, as the call that answers it uses it; see `ServerRequest`."""
+
+    request: Request
+    known_context: "ServerContext | None"
+
+    def take_up_rounds(self) -> bool:
+        """Resume with the answers and the state of an earlier round of this request."""
+
+    def serve_with(self, component: ToolSpec | None) -> None:
+        """Store the registration that answers the request."""
+
+    def limit_time(self, component: ToolSpec | None) -> None:
+        """Set the deadline of the request."""
+
+    async def take_turn(self, size: int) -> bool:
+        """Wait for permission to encode a large result."""
+
+    def mark_ending(self, ending: Ending) -> None:
+        """Tell the observer how the request is about to end."""
+
+    def complete(self, result: Mapping[str, Any]) -> None:
+        """Answer with a complete result."""
+
+    def complete_rendered(self, *members: bytes | str) -> None:
+        """Answer with the members of a result as JSON, or texts that become JSON strings."""
+
+    def send_failure(self, error: BaseException) -> None:
+        """Answer with the error that the handler raised."""
 
 
 class AsyncioSide(Protocol):

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`), in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-#: Capabilities of clients that can be asked questions.
-ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 #: Bytes around a large result, rounded up.
 _AROUND: Final = 1024
 
@@ -237,18 +235,6 @@ class ServerRequest(InboundRequest):
         self.channel, self.observer, self.size = retry.channel, retry.observer, retry.size
         self._progress = None  # the retry has a progress token of its own
 
-    @property
-    def may_be_parked(self) -> bool:
-        """True if the handler may ask the client, and then be parked."""
-        offered, spec = self.envelope.client_capabilities, self.component
-        if not self.envelope.revision.stateless or self.request.method not in ASKING:
-            return False  # a session asks while its request is open
-        if ASKED.isdisjoint(offered):
-            return False
-        # A sync handler cannot wait for an answer. An override may ask in place of any handler.
-        asks = spec is None or (spec.takes_context and spec.mode == "async")
-        return asks or bool(self.running.server.registry.overridden)
-
     # Answers
 
     async def take_turn(self, size: int) -> bool:
@@ -275,11 +261,11 @@ class ServerRequest(InboundRequest):
             result = {"resultType": "complete", **result, "_meta": meta}
         self.send_result(result)
 
-    def complete_rendered(self, *members: bytes, tail: bytes = b"") -> None:
+    def complete_rendered(self, *members: bytes | str, tail: bytes = b"") -> None:
         """Answer with a result that is already JSON and has no `_meta`.
 
         Args:
-            members: Parts of the text of its members; at least one member.
+            members: Parts of its members, as `Rendered` takes them; at least one member.
             tail: More members for 2026-07-28, each with a comma before it.
         """
         if self.envelope.revision.stateless:

@@ -38,9 +38,10 @@ from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
 from ..._value import JSONObject
 from ...engine import logger
+from ...jsonrpc import digest_of
 from ...types import InputRequest, InputRequired
 from ..calls._time_limit import Pause
-from ._record import MAX_ROUNDS, Reader, Record, digest_of, text_of, too_many_rounds
+from ._record import MAX_ROUNDS, Reader, Record, text_of, too_many_rounds
 
 if TYPE_CHECKING:
     from .._server_request import ServerRequest
