@@ -167,7 +167,6 @@ class InboundRequest:
         withdrawn: True once the peer has cancelled it: nothing may follow for its id
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.
-        stays_open: True for a request without work that stays open until its peer ends it.
         observer: Observes it; None without an observer.
     """
 
@@ -184,7 +183,6 @@ class InboundRequest:
         "observer",
         "request",
         "scope",
-        "stays_open",
         "trio_task",
         "withdrawn",
     )
@@ -210,7 +208,6 @@ class InboundRequest:
         self.trio_task: trio.lowlevel.Task | None = None
         self.withdrawn = False
         self.answered = False
-        self.stays_open = False
         self.observer: RequestObserver | None = None
         self._left = math.inf
         self._reserved = 0  # bytes of the answer that were counted before it was there
@@ -219,6 +216,11 @@ class InboundRequest:
     def id(self) -> Id:
         """The id of the request."""
         return self.request.id
+
+    @property
+    def stays_open(self) -> bool:
+        """True for a request without work that stays open until its peer ends it."""
+        return False
 
     # The answer
 
@@ -391,7 +393,22 @@ class InboundRequest:
             # The handler may run in the task that read its request, and has not waited yet.
             self.deadline = -math.inf
 
+    def detach(self, scope: trio.CancelScope) -> None:
+        """Leave the calling task and its scope to the work, which is about to wait.
+
+        Args:
+            scope: The scope around everything that the work has done.
+        """
+        self.scope = scope
+        self.trio_task = trio.lowlevel.current_task()
+        # Not needed earlier: work that has not waited could not have been cancelled.
+        scope.deadline = self.deadline
+
     # Its cancellation by the peer
+
+    def mark_withdrawn(self) -> None:
+        """Record that the peer no longer wants it, while its work ends by itself."""
+        self.withdrawn = True
 
     def withdraw(self) -> None:
         """End without an answer: the peer no longer wants it."""

@@ -5,7 +5,7 @@ is made on first use: a short tool without `ctx` needs no context.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -25,10 +25,19 @@ from .._errors import (
 from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..components import read_by_hand
-from ..engine import ClientShare, InboundRequest, Job, TooManyAbandoned, is_crash
+from ..engine import (
+    BatchReply,
+    ClientShare,
+    InboundRequest,
+    InFlight,
+    Job,
+    ReplyChannel,
+    TooManyAbandoned,
+    is_crash,
+)
 from ..events import Recording
-from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Rendered
-from ..protocol import CLIENT_REQUESTS
+from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered
+from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
 from ._contracts import EMPTY, TaskOpening
 from ._server_context import NOT_SENT, ServerContext
@@ -57,10 +66,20 @@ _AROUND: Final = 1024
 class ServerRequest(InboundRequest):
     """A request of a client; `Session.begin` and `StatelessRequests.serve_one` make it.
 
-    Attributes:
+    Args:
         running: The server while it is served.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP.
+        in_flight: Holds the request until it is answered.
+        event: The request and its envelope.
+        channel: Takes its messages.
         size: Bytes of its message, if known.
+        key: Names it among the requests in flight; None for its id.
+        batch: Gathers its answer, if it came in an array.
+
+    Attributes:
+        running: See Args.
+        dispatcher: See Args.
+        size: See Args.
         component: The registration that answers it; None if unknown.
         asker: Asks the client; None until the handler asks something.
         taken_over: The request whose parked handler continues with this one; else None.
@@ -70,16 +89,30 @@ class ServerRequest(InboundRequest):
     """
 
     # Plain attributes with defaults: most requests do not set them.
-    dispatcher: "Session | None" = None
-    size: int | None = None
     component: "Component | None" = None
     asker: "LiveAsker | RoundAsker | None" = None
     taken_over: "ServerRequest | None" = None
     opening: TaskOpening | None = None
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
-    running: "RunningServer"
     _progress: float | None = None
+
+    def __init__(
+        self,
+        running: "RunningServer",
+        dispatcher: "Session | None",
+        in_flight: InFlight,
+        event: Dispatch,
+        channel: ReplyChannel,
+        *,
+        size: int | None = None,
+        key: Id | None = None,
+        batch: BatchReply | None = None,
+    ) -> None:
+        super().__init__(in_flight, event.request, event.envelope, channel, key=key, batch=batch)
+        self.running = running
+        self.dispatcher = dispatcher
+        self.size = size
 
     @property
     def context(self) -> ServerContext:
@@ -173,41 +206,6 @@ class ServerRequest(InboundRequest):
             self.deadline = deadline
         else:  # a policy has waited
             self.expire_at(deadline)
-
-    def in_time(
-        self,
-        work: Callable[[], Coroutine[Any, Any, None]],
-        component: "Component | None" = None,
-        check: Callable[[], Awaitable[None] | None] | None = None,
-    ) -> Job:
-        """Make the rest of the work on the request from a call of the author's code.
-
-        An exception of the work becomes the answer. A cancellation is not caught.
-
-        Args:
-            work: The work.
-            component: See `limit_time`.
-            check: Asks the policies first, with a time limit of its own; None without policies.
-        """
-
-        async def job() -> None:
-            try:
-                if check is not None:
-                    rest = check()
-                    if rest is not None:
-                        await rest
-                    self.limit_time(component)
-                await work()
-            except BaseException as error:
-                if not is_crash(error):
-                    raise
-                self.send_failure(error)
-
-        if check is None:
-            self.limit_time(component)
-        else:
-            self.component = component
-        return job
 
     # Parking
 
@@ -361,7 +359,11 @@ class ServerRequest(InboundRequest):
     def listen(self, feed: "ChangeFeed") -> None:
         """Keep the request open, as a listen request of a feed."""
         self.feed = feed
-        self.stays_open = True
+
+    @property
+    def stays_open(self) -> bool:
+        """True for a listen request; see `InboundRequest`."""
+        return self.feed is not None
 
     # A `HandledRequest`
 

@@ -98,10 +98,7 @@ class Session(Dispatcher):
     ) -> tuple[ServerRequest, Job | None]:
         """Begin a request; see `Dispatcher`."""
         request, envelope = event
-        ctx = ServerRequest(self, request, envelope, channel, batch=batch)
-        ctx.running = self.running
-        ctx.dispatcher = self
-        ctx.size = self.size
+        ctx = ServerRequest(self.running, self, self, event, channel, size=self.size, batch=batch)
         waiting = self._setting_up
         # Pings are answered in every phase, even while the server waits (2025-11-25
         # `basic/lifecycle`, "Initialization").

@@ -9,6 +9,7 @@ from ..._errors import McpError, ProtocolError
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from .._server_request import ServerRequest
+from ._work import in_time
 
 if TYPE_CHECKING:
     pass
@@ -40,7 +41,7 @@ def complete(ctx: ServerRequest) -> Job | None:
         arguments = {"argument": name, "value": prefix}
         spec = collection.find(target, ctx.context)
         check = partial(ctx.running.admit, "completion", target, arguments, spec, ctx.context)
-    return ctx.in_time(work, None, check)
+    return in_time(ctx, work, None, check)
 
 
 def _argument(params: Mapping[str, Any]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
 from ...types import LOG_LEVELS, TASKS
 from .._server_request import ServerRequest
+from ._work import in_time
 
 #: Answers with instructions and extensions.
 _Answer = Callable[[ServerRequest, str | None, Mapping[str, Any]], None]
@@ -43,7 +44,7 @@ def _introduced(ctx: ServerRequest, answer: _Answer) -> Job | None:
             server.providers.have_tasks = True
         answer(ctx, instructions, extensions)
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
 def _answer_initialize(ctx: ServerRequest, instructions: str | None, _: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from ...components import ToolSpec
 from ...engine import ClientShare, Job
 from ...events import Recording
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
-from ...protocol import Envelope
+from ...protocol import Dispatch, Envelope
 from ...types import TASKS, ToolResult
 from .._server_context import NOT_SENT
 from .._server_request import ServerRequest
@@ -134,10 +134,13 @@ class TaskRequest(ServerRequest):
         # tasks: sending one with the old token would be a protocol error.
         envelope = request.envelope._replace(progress_token=None, log_level=None)
         super().__init__(
-            request.in_flight, request.request, envelope, request.channel, key=request.key
+            request.running,
+            request.dispatcher,
+            request.in_flight,
+            Dispatch(request.request, envelope),
+            request.channel,
+            key=request.key,
         )
-        self.running = request.running
-        self.dispatcher = request.dispatcher
         # Nothing may be sent on the channel of the request after its answer.
         self.answered = True
         self.task = task
