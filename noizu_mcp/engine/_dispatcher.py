@@ -59,6 +59,7 @@ class Dispatcher(InFlight):
         size: Bytes of the current message; None if unknown.
         decide: Converts a message to its event; see `Peer.receive`.
         pending: Outbound requests without an answer.
+        ledger: The ids of requests of both sides; `open` makes an outbound request.
     """
 
     channel: ReplyChannel
@@ -67,7 +68,7 @@ class Dispatcher(InFlight):
     def __init__(self, peer: Peer) -> None:
         super().__init__(peer.ledger.methods)
         self.pending = PendingRequests()
-        self._ledger = peer.ledger
+        self.ledger = peer.ledger
         self.decide = peer.receive
 
     # Hooks of the two ends. They must not raise: they run in the task that reads, and an exception
@@ -241,7 +242,7 @@ class Dispatcher(InFlight):
             # From here on the ledger drops a late answer: it may cross with the cancellation
             # (2025-11-25 `basic/utilities/cancellation`).
             self.pending.discard(request.id)
-            self._ledger.close(request.id)
+            self.ledger.close(request.id)
 
     def close(self, reason: str) -> None:
         """Refuse every open request, and wake all tasks that wait for the peer.

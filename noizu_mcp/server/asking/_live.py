@@ -22,9 +22,7 @@ from ..calls._time_limit import Clock, Pause
 from ._record import MAX_ROUNDS, Reader, Record, too_many_rounds
 
 if TYPE_CHECKING:
-    from .._server_request import ServerRequest
-    from .._session import Session
-    from ._rounds import RoundAsker
+    from ...engine import Dispatcher, InboundRequest
 
 
 class Line(Clock, Protocol):
@@ -39,6 +37,20 @@ class Line(Clock, Protocol):
         """
 
 
+class EarlierRun(Protocol):
+    """The asker of an earlier run of the handler.
+
+    Attributes:
+        responses: The answers to an `InputRequired` of the handler.
+        state: The state of this `InputRequired`.
+        record: The answers and steps so far.
+    """
+
+    responses: Mapping[str, Any]
+    state: str | None
+    record: Record
+
+
 class RequestLine:
     """Asks with live requests to the client (up to 2025-11-25).
 
@@ -47,7 +59,7 @@ class RequestLine:
         session: The session of the request.
     """
 
-    def __init__(self, ctx: "ServerRequest", session: "Session") -> None:
+    def __init__(self, ctx: "InboundRequest", session: "Dispatcher") -> None:
         self._ctx = ctx
         self._session = session
         self.stop_clock = ctx.stop_clock
@@ -62,7 +74,7 @@ class RequestLine:
         if isinstance(timeout, Unset):
             timeout = TIMEOUTS.get(request.method)
         session, observer = self._session, self._ctx.observer
-        message = session.peer.ledger.open(request.method, _live_params(request))
+        message = session.ledger.open(request.method, _live_params(request))
         try:
             # On the channel of its request: over HTTP the client reads it in that response.
             with nullcontext() if observer is None else observer.surround_question(message):
@@ -89,7 +101,7 @@ class LiveAsker:
 
     parked: Final = False  # the handler waits in its request, or in its task
 
-    def __init__(self, line: Line, before: "RoundAsker | None" = None) -> None:
+    def __init__(self, line: Line, before: EarlierRun | None = None) -> None:
         self.responses: Mapping[str, Any] = {} if before is None else before.responses
         self.state: str | None = None if before is None else before.state
         self._line = line
