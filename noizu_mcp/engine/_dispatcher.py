@@ -8,14 +8,15 @@ limits the requests of the peer, and each outbound request has a waiting task.
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import trio
 
 from .._errors import RequestTimeout
+from .._value import JSONMapping
 from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
     CancelRequest,
@@ -169,7 +170,7 @@ class Dispatcher(InFlight):
         del revision  # every message of a connection goes the same way
         return encode(request)
 
-    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+    def notify(self, method: str, params: JSONMapping | None = None) -> None:
         """Send a notification that belongs to no request in flight."""
         notice = Notification(method, None if params is None else dict(params))
         self.channel.deliver(self.encode_notice(notice))
@@ -192,7 +193,7 @@ class Dispatcher(InFlight):
         cancellable: bool = True,
         arrived: Arrival | None = None,
         revision: Revision | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> JSONMapping:
         """Send a request, made by the peer's ledger, and wait for its answer.
 
         With an asyncio event, an asyncio task in the thread of the trio loop may call it. It waits

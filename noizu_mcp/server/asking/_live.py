@@ -5,7 +5,7 @@ rounds. The clocks of the handler stop while the client is asked.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -14,7 +14,7 @@ import trio
 
 from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import TIMEOUTS
 from ...types import InputRequest, InputRequired
 from ..calls._invoke import ClientRefusal
@@ -46,7 +46,7 @@ class EarlierRun(Protocol):
         record: The answers and steps so far.
     """
 
-    responses: Mapping[str, Any]
+    responses: JSONMapping
     state: str | None
     record: Record
 
@@ -65,7 +65,7 @@ class RequestLine:
         self.stop_clock = ctx.stop_clock
         self.resume_clock = ctx.resume_clock
 
-    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> JSONMapping:
         """Send the request, and wait for its answer; see `Dispatcher.send_request`.
 
         Raises:
@@ -102,7 +102,7 @@ class LiveAsker:
     parked: Final = False  # the handler waits in its request, or in its task
 
     def __init__(self, line: Line, before: EarlierRun | None = None) -> None:
-        self.responses: Mapping[str, Any] = {} if before is None else before.responses
+        self.responses: JSONMapping = {} if before is None else before.responses
         self.state: str | None = None if before is None else before.state
         self._line = line
         self._record = Record() if before is None else before.record
@@ -144,12 +144,8 @@ class LiveAsker:
         if self._rounds > MAX_ROUNDS:
             raise too_many_rounds()
 
-    async def _send(
-        self, request: InputRequest, timeout: float | Unset | None
-    ) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = await self._pause.around(
-            partial(self._line.ask, request, timeout)
-        )
+    async def _send(self, request: InputRequest, timeout: float | Unset | None) -> JSONMapping:
+        answer: JSONMapping = await self._pause.around(partial(self._line.ask, request, timeout))
         return answer
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
