@@ -102,7 +102,7 @@ class HandledSession(Protocol):
     def log_level(self) -> str | None:
         """The least level of log messages that the client wants; None for no messages."""
 
-    def put_value(self, key: str, value: Any) -> None:
+    def put_value(self, key: str, value: object) -> None:
         """Store a value for later requests."""
 
     def report_change(self, kind: str) -> None:
@@ -214,7 +214,7 @@ class HandledRequest(Protocol):
     ) -> Any:
         """Ask the client; see `Context`."""
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
 
     async def retry(self, required: InputRequired) -> bool:

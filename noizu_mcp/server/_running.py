@@ -4,7 +4,7 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import trio
@@ -99,7 +99,7 @@ class RunningServer:
         self,
         server: "Server",
         routes: Mapping[str, Route],
-        state: Any,
+        state: object,
         transport: str,
         linger: Spawn,
         *,

@@ -466,7 +466,7 @@ class ServerRequest(InboundRequest):
         prepared = prepare_question(self.envelope, self.request.method, request)
         return await self._asker.ask(prepared, read, timeout)
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
         from .asking._record import as_step
 

@@ -83,7 +83,7 @@ class Session(Dispatcher):
         """Notify the client that a list changed, from any thread."""
         self.running.portal.run_soon(partial(self.feed.report, kind))
 
-    def put_value(self, key: str, value: Any) -> None:
+    def put_value(self, key: str, value: object) -> None:
         """Store a value for later requests."""
         # A new mapping: the snapshots of running requests do not change.
         self.values = MappingProxyType({**self.values, key: value})

@@ -298,7 +298,7 @@ class ToolCall(abc.ABC):
             return f"{_CALL} of {self.server!r}"
         return self.spec.source
 
-    def convert(self, value: Any) -> Answer:
+    def convert(self, value: object) -> Answer:
         """Convert the value of a handler. A value that cannot be sent is logged."""
         spec = self.spec
         # Most answers. Not for subclasses such as enumerations, which are converted differently.

@@ -19,7 +19,7 @@ INHERITED: Final = (
 )  # fmt: skip
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} must be text, got {value!r}")
     return value
@@ -54,7 +54,7 @@ class Stdio(Value):
         *args: str | os.PathLike[str],
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        stderr: Any = None,
+        stderr: object = None,
     ) -> None:
         if stderr == subprocess.STDOUT:
             raise ValueError("stderr=STDOUT would mix the log of the server into the protocol")
