@@ -6,7 +6,7 @@ import threading
 import pytest
 import trio
 
-from noizu_mcp.transports._process_end import hearing_signals, soon
+from noizu_mcp.transports._process_end import handling_signals, soon
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 from ...kit.messages import call
@@ -33,7 +33,7 @@ def test_the_host_hears_every_signal(handled):
     """Both handlers are called, and afterwards the host's alone."""
     handler, seen = handled
     heard = []
-    with hearing_signals(lambda: heard.append(len(seen))):
+    with handling_signals(lambda: heard.append(len(seen))):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGINT):
             signal.raise_signal(number)
     assert seen == [signal.SIGTERM, signal.SIGINT, signal.SIGINT]
@@ -47,7 +47,7 @@ def test_a_handler_that_came_later_stays(handled):
     def later(*_):
         raise AssertionError
 
-    with hearing_signals(list):
+    with handling_signals(list):
         signal.signal(signal.SIGINT, later)
     assert signal.getsignal(signal.SIGINT) is later
 
@@ -56,12 +56,12 @@ def test_default_actions_are_left_alone(handled, caplog):
     """A signal with the default action, or an ignored one, is left alone; the log says so."""
     handler, _ = handled
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with hearing_signals(list):
+    with handling_signals(list):
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         assert signal.getsignal(signal.SIGINT) is not handler
     assert caplog.messages == []
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with hearing_signals(list):
+    with handling_signals(list):
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert "handle_signals does nothing: the host handles no signals" in caplog.text
 
@@ -71,7 +71,7 @@ def test_signals_belong_to_the_main_thread(handled, caplog):
     handler, _ = handled
 
     def run():
-        with hearing_signals(list):
+        with handling_signals(list):
             assert signal.getsignal(signal.SIGINT) is handler
 
     thread = threading.Thread(target=run)
