@@ -122,7 +122,7 @@ class PendingRequest:
         """End a pause; `extend` or `hold` starts the timeout again.
 
         Args:
-            seconds: The length of the pause, by which the maximum moves.
+            seconds: Length of the pause in seconds; the maximum deadline moves by it.
         """
         self._is_paused = False
         self._last += seconds
