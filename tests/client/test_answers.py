@@ -455,8 +455,10 @@ async def test_a_question_ends_with_the_connection(scripted, method, call, quest
             await call(client)
         assert handler.left.is_set()
 
-    async with scripted(answers, version="2026-07-28", handler=handler) as (client, script):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(call_it, client)
-            await handler.asked.wait()
-            await end(client, script)
+    async with (
+        scripted(answers, version="2026-07-28", handler=handler) as (client, script),
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(call_it, client)
+        await handler.asked.wait()
+        await end(client, script)
