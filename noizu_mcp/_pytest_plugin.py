@@ -192,6 +192,7 @@ def mcp_contract(
     """
 
     def check(name: str = "contract.json", kinds: "Iterable[ListKind] | None" = None) -> None:
+        from ._printable import printable
         from .check import contract
 
         path = request.path.parent / name
@@ -204,7 +205,7 @@ def mcp_contract(
             problem = f"there is no {path}; pytest --mcp-update writes it"
         except contract.ContractError as error:
             problem = f"the server differs from {path}; pytest --mcp-update writes it again"
-            problem += "".join(f"\n  {change}" for change in error.changes)
+            problem += "".join(f"\n  {printable(str(change))}" for change in error.changes)
         else:
             return
         pytest.fail(problem, pytrace=False)
@@ -221,11 +222,12 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
     """
 
     def check(*, fail_on: "Severity" = "error", **chosen: Any) -> "LintReport":
+        from ._printable import printable
         from .check.lint import lint
 
         report = lint(mcp_server, **chosen, **mcp_options)
         if found := report.at_least(fail_on):
-            pytest.fail("\n".join(map(str, found)), pytrace=False)
+            pytest.fail("\n".join(printable(str(each)) for each in found), pytrace=False)
         return report
 
     return check

@@ -158,7 +158,7 @@ class _RecordedAnswerer(Answerer):
         capabilities: Mapping[str, object],
         threads: int,
     ) -> None:
-        super().__init__(handler, capabilities, threads)
+        super().__init__(handler, capabilities, threads, session.pending)
         self._session = session
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:

@@ -78,7 +78,7 @@ class ClientSession(Dispatcher):
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         super().__init__(self.peer)
         self.loop = MessageLoop(stream, self, limits)
-        self.answerer = Answerer(handler, capabilities, limits.threads)
+        self.answerer = Answerer(handler, capabilities, limits.threads, self.pending)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
         self.observers: list[Callable[[Notification], object]] = []

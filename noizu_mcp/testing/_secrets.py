@@ -121,10 +121,7 @@ def hide_secrets(value: Any) -> Any:
     if isinstance(value, list):
         # In a command line, the value of an option is the next word.
         before = [None, *value]
-        return [
-            _hide_all(each) if _is_option(option) else _hide_in_item(each)
-            for option, each in zip(before, value, strict=False)
-        ]
+        return [_hide_word(option, each) for option, each in zip(before, value, strict=False)]
     if isinstance(value, dict):
         named = next((value[key] for key in ("name", "key") if key in value), None)
         return {
@@ -132,6 +129,15 @@ def hide_secrets(value: Any) -> Any:
             for name, each in value.items()
         }
     return value
+
+
+def _hide_word(option: Any, word: Any) -> Any:
+    """Hide an item of a list, which may be a command line; `option` is the item before it."""
+    if _is_option(option):
+        return _hide_all(word)
+    if isinstance(word, str) and (user := _COMMAND.match(f"{option} {word}")) and user["user"]:
+        return f"{user['user'][len(option) + 1 :]}{HIDDEN}"
+    return _hide_in_item(word)
 
 
 def _hide_in_item(item: Any) -> Any:
