@@ -8,12 +8,13 @@ requests in flight, so that table holds exactly the open requests.
 
 import abc
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import trio
 
 from .._log import throttled_log
+from .._value import JSONMapping
 from ..jsonrpc import (
     INTERNAL_ERROR,
     ErrorResponse,
@@ -224,7 +225,7 @@ class InboundRequest:
 
     # The answer
 
-    def send_result(self, result: Mapping[str, Any] | Rendered) -> None:
+    def send_result(self, result: JSONMapping | Rendered) -> None:
         """Answer with a result; a result that is not JSON becomes an internal error."""
         try:
             answer = encode_result(self.request.id, result)
@@ -238,7 +239,7 @@ class InboundRequest:
             self.observer.observe_result(result)
         self._finish(answer, None)
 
-    def send_error(self, code: int, message: str, data: Any = None) -> None:
+    def send_error(self, code: int, message: str, data: object = None) -> None:
         """Answer with an error of the protocol."""
         self._finish(encode_error(ErrorResponse(self.request.id, code, message, data)), code)
 
@@ -282,7 +283,7 @@ class InboundRequest:
 
     # Messages beside the answer
 
-    def send_notice(self, method: str, params: Mapping[str, Any]) -> Delivery:
+    def send_notice(self, method: str, params: JSONMapping) -> Delivery:
         """Send a notice that belongs to this request; after its answer it is dropped.
 
         Progress must stop with the answer (`basic/utilities/progress`, "Behavior Requirements").

@@ -4,12 +4,13 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import trio
 
 from .._errors import McpError
+from .._value import JSONMapping
 from ..engine import Job
 from ..types import ToolResult
 from .changes._bus import Hearer, Merger
@@ -98,7 +99,7 @@ class RunningServer:
         self,
         server: "Server",
         routes: Mapping[str, Route],
-        state: Any,
+        state: object,
         transport: str,
         linger: Spawn,
         *,
@@ -186,7 +187,7 @@ class RunningServer:
         self,
         ctx: "ServerContext",
         name: str,
-        arguments: Mapping[str, Any] | None,
+        arguments: JSONMapping | None,
         capability: "Capability | str | None",
     ) -> ToolResult:
         """Call a tool for a handler; see `Context`."""

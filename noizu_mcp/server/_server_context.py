@@ -51,7 +51,7 @@ NOT_SENT: Final = Delivery(trio.lowlevel.checkpoint)
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
-def check_number(value: Any, name: str) -> None:
+def check_number(value: object, name: str) -> None:
     """Check that a value is a finite number, and not a bool.
 
     Raises:
@@ -188,7 +188,7 @@ class ServerContext(Context[Any]):
         self.admitted = other.admitted
 
     async def _on_trio(
-        self, function: Callable[..., Awaitable[Result]], *args: Any, **options: Any
+        self, function: Callable[..., Awaitable[Result]], *args: object, **options: object
     ) -> Result:
         if self.side is None:
             return await function(*args, **options)
@@ -316,7 +316,7 @@ class ServerContext(Context[Any]):
             level = self.dispatcher.log_level
         return cast("LogLevel | None", level)
 
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants its level; see `Context`."""
         rank = _RANKS.get(level)
         if rank is None:
@@ -352,11 +352,11 @@ class ServerContext(Context[Any]):
         else:
             self.mounted.notify_session(kind)
 
-    async def put_session(self, key: str, value: Any) -> None:
+    async def put_session(self, key: str, value: object) -> None:
         """Store a value for later requests of the session; see `Context`."""
         await self._on_trio(self._put_session, key, value)
 
-    async def _put_session(self, key: str, value: Any) -> None:
+    async def _put_session(self, key: str, value: object) -> None:
         if self.dispatcher is None or self.envelope.revision.stateless:
             raise NoSessionError(
                 "2026-07-28 has no sessions: return a handle and take it back as an argument"
@@ -391,7 +391,7 @@ class ServerContext(Context[Any]):
         """
         return await self._ask(request, lambda answer: answer, UNSET)
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
         if self.side is not None:
             function = self.side.from_trio(function)

@@ -23,7 +23,7 @@ from .._errors import (
     RequestTimeout,
 )
 from .._util import UNSET, Unset
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..components import read_by_hand
 from ..engine import (
     BatchReply,
@@ -251,7 +251,7 @@ class ServerRequest(InboundRequest):
             pass
         return True
 
-    def complete(self, result: Mapping[str, Any]) -> None:
+    def complete(self, result: JSONMapping) -> None:
         """Answer with a complete result, in the form of its era."""
         if self.envelope.revision.stateless:
             # The server's own key is last: the author's `_meta` must not replace it.
@@ -383,7 +383,7 @@ class ServerRequest(InboundRequest):
         return self.observer if isinstance(self.observer, RequestRecording) else None
 
     @property
-    def input_responses(self) -> Mapping[str, Any]:
+    def input_responses(self) -> JSONMapping:
         """The answers to an `InputRequired` of the handler."""
         return EMPTY if self.asker is None else self.asker.responses
 
@@ -414,7 +414,7 @@ class ServerRequest(InboundRequest):
         """
         scopes.check(self.envelope.origin.principal)
 
-    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+    def send(self, method: str, params: JSONMapping) -> Awaitable[None]:
         """Send a notification, from any thread."""
         # Through the portal: sync handlers run in other threads.
         return self.running.portal.run(partial(self.send_notice, method, params))
@@ -466,7 +466,7 @@ class ServerRequest(InboundRequest):
         prepared = prepare_question(self.envelope, self.request.method, request)
         return await self._asker.ask(prepared, read, timeout)
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
         from .asking._record import as_step
 

@@ -30,12 +30,12 @@ again, once; every other call that it makes is a separate call, from stage 1.
 import abc
 import copy
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._errors import Denied, InsufficientScope, McpError
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec, prepare, to_result
 from ...engine import (
     ClientShare,
@@ -298,7 +298,7 @@ class ToolCall(abc.ABC):
             return f"{_CALL} of {self.server!r}"
         return self.spec.source
 
-    def convert(self, value: Any) -> Answer:
+    def convert(self, value: object) -> Answer:
         """Convert the value of a handler. A value that cannot be sent is logged."""
         spec = self.spec
         # Most answers. Not for subclasses such as enumerations, which are converted differently.
@@ -338,7 +338,7 @@ def call_tool(open_task: "OpenTask", request: "AnswerableRequest") -> Job | None
         McpError: The tool is unknown, or the request is malformed (-32602).
         InsufficientScope: The caller lacks scopes of the tool.
     """
-    params: Mapping[str, Any] = request.request.params or {}
+    params: JSONMapping = request.request.params or {}
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise McpError(INVALID_PARAMS, "tools/call requires a tool name")

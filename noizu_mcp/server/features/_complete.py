@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import components, types
 from ..._errors import McpError, ProtocolError
+from ..._value import JSONMapping
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from .._server_request import ServerRequest
@@ -22,7 +23,7 @@ def complete(ctx: ServerRequest) -> Job | None:
         McpError: The reference or the argument is malformed or unknown (-32602).
     """
     server = ctx.running.server
-    params: Mapping[str, Any] = ctx.request.params or {}
+    params: JSONMapping = ctx.request.params or {}
     name, prefix = _argument(params)
     try:
         reference = types.Reference.from_wire(params.get("ref"), "ref")
@@ -44,7 +45,7 @@ def complete(ctx: ServerRequest) -> Job | None:
     return in_time(ctx, work, None, check)
 
 
-def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
+def _argument(params: JSONMapping) -> tuple[str, str]:
     argument = params.get("argument")
     if isinstance(argument, Mapping):
         name, value = argument.get("name"), argument.get("value")

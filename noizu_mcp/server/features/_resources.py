@@ -1,13 +1,12 @@
 """Resources (`server/resources`) and skills (SEP-2640), except their lists."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from ..._errors import McpError
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
@@ -193,7 +192,7 @@ def _watched(ctx: ServerRequest) -> tuple[str, ChangeFeed]:
 
 
 def _uri(ctx: ServerRequest) -> str:
-    params: Mapping[str, Any] = ctx.request.params or {}
+    params: JSONMapping = ctx.request.params or {}
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, f"{ctx.request.method} requires a uri")

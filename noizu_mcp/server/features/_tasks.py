@@ -10,12 +10,12 @@ the request. It is set in a `finally`, so the task cannot wait for ever.
 
 from collections.abc import Awaitable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from ..._errors import InsufficientScope, McpError
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec
 from ...engine import ClientShare, Job
 from ...events import Recording
@@ -297,7 +297,7 @@ class Opening:
 
     async def _run(
         self, task: RunningTask, before: RoundAsker | None, recording: Recording | None
-    ) -> Mapping[str, Any]:
+    ) -> JSONMapping:
         # A step of the request may still run. It must be recorded before the task looks for it, or
         # its side effect would happen twice.
         await self._left.wait()

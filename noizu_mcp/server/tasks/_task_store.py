@@ -290,7 +290,7 @@ class TaskStore:
             return None
         return task
 
-    def find(self, id_: Any, owner: str | None) -> RunningTask:
+    def find(self, id_: object, owner: str | None) -> RunningTask:
         """Return a task of an owner.
 
         Args:

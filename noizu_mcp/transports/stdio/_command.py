@@ -22,7 +22,7 @@ INHERITED: Final = (
 EXIT_TIMEOUT: Final = 2.0
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} must be text, got {value!r}")
     return value
@@ -61,7 +61,7 @@ class Stdio(Value):
         *args: str | os.PathLike[str],
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        stderr: Any = None,
+        stderr: object = None,
         exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         if stderr == subprocess.STDOUT:

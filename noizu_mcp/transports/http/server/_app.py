@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -88,7 +88,7 @@ class HttpApp:
         self._working: dict[ServerRequest, None] = {}
 
     @asynccontextmanager
-    async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
+    async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
         """Run the server while the block runs, then end it gracefully.
 
         Args:

@@ -230,7 +230,7 @@ class HttpSession(Session):
         """Subtract bytes of the session."""
         self._reservation.release(size)
 
-    def put_value(self, key: str, value: Any) -> None:
+    def put_value(self, key: str, value: object) -> None:
         """Store a value for later requests; see `Session`.
 
         Raises:
