@@ -10,6 +10,7 @@ from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
 from ._handlers import ForwardingHandler as ForwardingHandler
+from ._handlers import each_handler as each_handler
 from ._list_reader import ListBudget as ListBudget
 from ._progress import Progress as Progress
 from ._targets import Opened as Opened

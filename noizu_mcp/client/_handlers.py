@@ -217,6 +217,25 @@ async def run_on_trio(work: Callable[[], Awaitable[Returned]]) -> Returned:
     return result
 
 
+def each_handler(handler: object, change: Callable[[ClientHandler], ClientHandler]) -> object:
+    """Change a handler, or the handlers that a factory makes; see `connect_all`.
+
+    Args:
+        handler: The handler or the factory. Anything else is returned, for `connect_all` to refuse.
+        change: Makes the handler to use from another one.
+    """
+    if isinstance(handler, ClientHandler):
+        return change(handler)
+    if not callable(handler):
+        return handler
+
+    def make(name: str) -> object:
+        made = handler(name)
+        return change(made) if isinstance(made, ClientHandler) else made
+
+    return make
+
+
 class ForwardingHandler(ClientHandler):
     """Passes requests on to a handler of a program that does not run on trio.
 
