@@ -5,14 +5,14 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 
 from .. import client
 from .._errors import McpError
 from .._value import JSONObject
-from ..client import Client, ClientHandler, ForwardingHandler, LiveList
+from ..client import CallOptions, Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine import SessionEnded
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 from ..types import ToolResult
@@ -84,7 +84,10 @@ class AsyncioClient(AsyncioAdapter[Client], Client):
 
     @with_options_of(Client.call_tool)
     async def call_tool(
-        self, name: str, arguments: Mapping[str, object] | None = None, **options: Any
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Call a tool; see `Client`."""
         # A call of one exchange sends and waits in the task of asyncio. To wake trio for a task of

@@ -3,10 +3,17 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Unpack, cast
 
 from .. import client
-from ..client import Client, ClientHandler, Clients, ForwardingHandler, each_handler
+from ..client import (
+    CallOptions,
+    Client,
+    ClientHandler,
+    Clients,
+    ForwardingHandler,
+    each_handler,
+)
 from ..engine.aio import enter_trio, trio_side
 from ..types import ToolResult
 from ._connect import adapt_auth, on_asyncio
@@ -54,7 +61,10 @@ class _AsyncioClients(AsyncioAdapter[Clients], Clients):
 
     @with_options_of(Clients.call_tool)
     async def call_tool(
-        self, name: str, arguments: Mapping[str, object] | None = None, **options: Any
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Call a tool by its name in `list_tools`; see `Clients`."""
         known = self._known(name)

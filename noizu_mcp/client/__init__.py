@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
+from ._calls import CallOptions as CallOptions
 from ._client import Client as Client
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
@@ -12,7 +13,7 @@ from ._handlers import ClientHandler as ClientHandler
 from ._handlers import ForwardingHandler as ForwardingHandler
 from ._handlers import each_handler as each_handler
 from ._list_reader import ListBudget as ListBudget
-from ._progress import Progress as Progress
+from ._session import Progress as Progress
 from ._targets import Opened as Opened
 from ._targets import Target as Target
 from ._targets import read_entry as read_entry

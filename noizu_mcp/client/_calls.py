@@ -6,7 +6,7 @@ requires other headers (2026-07-28 `streamable-http`, "Custom Headers from Tool 
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import TypedDict, Unpack
 
 from .._errors import McpError, TaskStarted
 from .._value import JSONObject
@@ -14,9 +14,16 @@ from ..jsonrpc import HEADER_MISMATCH
 from ..types import TASKS, Task, ToolResult
 from ._answers import answer_rounds
 from ._checks import OutputChecks
-from ._session import ClientSession
+from ._session import ClientSession, Progress
 
 _METHOD = "tools/call"
+
+
+class CallOptions(TypedDict, total=False):
+    """Options of `Client.request` that a call passes on."""
+
+    timeout: float | None
+    progress: Callable[[Progress], object] | None
 
 
 class ToolCalls:
@@ -45,7 +52,7 @@ class ToolCalls:
         knows_tasks = TASKS in (session.peer.capabilities.get("extensions") or {})
         self._kinds = ("complete", "task") if knows_tasks else ("complete",)
 
-    async def call(self, params: JSONObject, **options: Any) -> ToolResult:
+    async def call(self, params: JSONObject, **options: Unpack[CallOptions]) -> ToolResult:
         """Call a tool; see `Client.call_tool`.
 
         Args:
@@ -57,7 +64,9 @@ class ToolCalls:
         first = await self._send(params, **options)
         return await self.finish(params, first, **options)
 
-    async def finish(self, params: JSONObject, first: JSONObject, **options: Any) -> ToolResult:
+    async def finish(
+        self, params: JSONObject, first: JSONObject, **options: Unpack[CallOptions]
+    ) -> ToolResult:
         """Answer the input requests in the first result of a call, and read the last result.
 
         It waits only for answers to input requests, and in the mode `strict` for a list of tools.
@@ -85,7 +94,7 @@ class ToolCalls:
         """Tell whether a call was refused for its `Mcp-Param-*` headers, before the tool ran."""
         return error.code == HEADER_MISMATCH and self._session.mirrored is not None
 
-    async def _send(self, params: JSONObject, **options: Any) -> JSONObject:
+    async def _send(self, params: JSONObject, **options: Unpack[CallOptions]) -> JSONObject:
         """Send a call; if its headers are wrong, list the tools and send it again."""
         try:
             return await self._request(_METHOD, params, **options)

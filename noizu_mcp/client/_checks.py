@@ -1,15 +1,15 @@
 """Checks of the results of tools against their output schemas (server/tools, "Output Schema").
 
-Theory of operation. A schema is known once its tool is listed. It is compiled for the first result,
-once for each text. Schemas and results come from the server, so a schema that exceeds the limits of
-size, depth and cost, has an unknown dialect, or does not compile is skipped with one log entry; so
-is a result whose check would take too long. Neither breaks a listing or a call.
+Theory of operation. A schema is known once its tool is listed, and compiled for the first result.
+Schemas and results come from the server, so a schema that exceeds the limits of size, depth and
+cost, has an unknown dialect, or does not compile is skipped with one log entry; so is a result
+whose check would take too long. Neither breaks a listing or a call.
 
-A notification that the tools have changed makes the schemas unknown again. In the mode `strict` the
-tools are listed before a call of an unknown tool; otherwise such a call is not checked.
+A notification that the tools have changed makes the schemas unknown again; a tool with the same
+schema in the next list keeps its compiled one. In the mode `strict` the tools are listed before a
+call of an unknown tool; otherwise such a call is not checked.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, Literal, get_args
@@ -19,7 +19,7 @@ import trio
 
 from .._errors import PEER_FAILURES, ProtocolError, SchemaError
 from .._schema_engine import EngineName
-from .._util import UNSET, Unset, json_text
+from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..engine import logger
 from ..schema import PeerSchema, choose_engine, describe
@@ -31,9 +31,6 @@ Strictness = Literal["strict", "warn", "off"]
 
 #: Maximum tools whose schemas are stored.
 MAX_TOOLS: Final = 10_000
-#: Maximum compiled schemas, and the bytes of their JSON.
-MAX_COMPILED: Final = 1000
-MAX_COMPILED_SIZE: Final = 4 * 1024 * 1024
 
 #: Characters of the reason that the log shows: the server controls the schema.
 SHOWN: Final = 300
@@ -47,13 +44,20 @@ class _Output:
     Attributes:
         schema: The schema.
         compiled: The compiled schema; None if it cannot be used; UNSET before its first use.
+        logged: The kinds of log entries about the results of the tool; each is logged once.
     """
 
-    __slots__ = ("compiled", "schema")
+    __slots__ = ("compiled", "logged", "schema")
 
     def __init__(self, schema: JSONObject) -> None:
         self.schema = schema
         self.compiled: PeerSchema | Unset | None = UNSET
+        self.logged: set[str] = set()
+
+    def log_once(self, text: str, *args: object) -> None:
+        if text not in self.logged:
+            self.logged.add(text)
+            logger.warning(text, *args)
 
 
 class OutputChecks:
@@ -83,15 +87,10 @@ class OutputChecks:
         self._engine = choose_engine(engine)
         self._session = session
         self._list_tools = list_tools
-        # None for a tool without an output schema.
+        # By tool; None for a tool without an output schema.
         self._outputs: dict[str, _Output | None] = {}
-        # By a digest of the schema, since tools may share one and lists are read again; with the
-        # bytes of its JSON.
-        self._compiled: dict[bytes, tuple[PeerSchema | None, int]] = {}
-        self._size = 0
+        self._previous: dict[str, _Output | None] = {}  # of the list before
         self._looking = trio.Lock()
-        # Hashes, since the server controls the names.
-        self._warned: set[int] = set()
 
     def learn(self, page: Page[ToolDefinition], *, first: bool) -> None:
         """Store the output schemas of a page of tools.
@@ -105,13 +104,16 @@ class OutputChecks:
         if first:
             self.forget()
         for tool in page:
-            schema = tool.output_schema
             if len(self._outputs) < MAX_TOOLS:
-                self._outputs[tool.name] = None if schema is None else _Output(schema)
+                known, schema = self._previous.get(tool.name), tool.output_schema
+                if known is None or known.schema != schema:
+                    known = None if schema is None else _Output(schema)
+                self._outputs[tool.name] = known
 
     def forget(self) -> None:
         """Drop the schemas: the tools have changed."""
-        self._outputs.clear()
+        if self._outputs:
+            self._previous, self._outputs = self._outputs, {}
 
     @property
     def may_list(self) -> bool:
@@ -143,8 +145,9 @@ class OutputChecks:
             ProtocolError: It violates the schema, in the mode `strict`.
         """
         # Only successful results must match (server/tools, "Output Schema").
-        lines = [] if result.is_error else self._find_violations(name, result)
-        if not lines:
+        output = self._outputs.get(name)
+        lines = [] if result.is_error else self._find_violations(name, output, result)
+        if output is None or not lines:
             return result
         text = f"the result of the tool {name[:SHOWN]!r} breaks its output schema:"
         if self._strictness == "strict":
@@ -152,15 +155,14 @@ class OutputChecks:
             # known schema is used.
             with suppress(*PEER_FAILURES):
                 await self._list_tools()
-                lines = self._find_violations(name, result)
+                lines = self._find_violations(name, self._outputs.get(name), result)
             if lines:
                 raise ProtocolError("\n".join([text, *lines]))
             return result
-        self._warn_once(name, "%s %s", text, "; ".join(lines))
+        output.log_once("%s %s", text, "; ".join(lines))
         return attrs.evolve(result, violations=tuple(lines))
 
-    def _find_violations(self, name: str, result: ToolResult) -> list[str]:
-        output = self._outputs.get(name)
+    def _find_violations(self, name: str, output: _Output | None, result: ToolResult) -> list[str]:
         if output is None:
             return []
         if not result.has_structured:
@@ -171,32 +173,14 @@ class OutputChecks:
             return []
         found = output.compiled.violations(result.structured)
         if found is None:
-            self._warn_once(name, "a result of the tool %.200r is too large to be checked", name)
+            output.log_once("a result of the tool %.200r is too large to be checked", name)
             return []
         return describe(found)
 
-    def _warn_once(self, name: str, text: str, *args: object) -> None:
-        about = hash((name, text))
-        if about not in self._warned:
-            if len(self._warned) >= MAX_TOOLS:
-                self._warned.clear()
-            self._warned.add(about)
-            logger.warning(text, *args)
-
     def _compile(self, name: str, schema: JSONObject) -> PeerSchema | None:
-        text = json_text(schema).encode("utf-8", "surrogatepass")
-        key = hashlib.sha256(text).digest()
-        if key in self._compiled:
-            return self._compiled[key][0]
-        compiled = None
         try:
-            compiled = PeerSchema(schema, self._engine)
+            return PeerSchema(schema, self._engine)
         except SchemaError as error:
             shown = str(error)[:SHOWN]
             logger.warning("results of the tool %.200r are not checked: %s", name, shown)
-        size = 0 if compiled is None else len(text)
-        self._compiled[key] = compiled, size
-        self._size += size
-        while len(self._compiled) > MAX_COMPILED or self._size > MAX_COMPILED_SIZE:
-            self._size -= self._compiled.pop(next(iter(self._compiled)))[1]
-        return compiled
+            return None

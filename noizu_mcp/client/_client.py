@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, overload
+from typing import overload
 
 import trio
 
@@ -48,8 +48,7 @@ from ._list_reader import (
     note_headers,
 )
 from ._listening import listen
-from ._progress import Progress, reporter
-from ._session import ClientSession
+from ._session import ClientSession, Progress
 from ._views import LiveList, watch_server
 
 
@@ -129,7 +128,7 @@ class Client:
             method,
             params,
             patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else reporter(progress),
+            progress=progress,
             extensions=extensions,
         )
         mirrored = session.mirrored
@@ -151,7 +150,7 @@ class Client:
             method,
             params,
             patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else reporter(progress),
+            progress=progress,
             arrived=arrived,
         )
         return dict(result)
@@ -165,7 +164,9 @@ class Client:
     async def list_tools(self, *, page: None = None) -> list[ToolDefinition]: ...
     @overload
     async def list_tools(self, *, page: str) -> Page[ToolDefinition]: ...
-    async def list_tools(self, *, page: str | None = None) -> Any:
+    async def list_tools(
+        self, *, page: str | None = None
+    ) -> list[ToolDefinition] | Page[ToolDefinition]:
         """List the tools of the server.
 
         Args:
@@ -185,7 +186,9 @@ class Client:
     async def list_resources(self, *, page: None = None) -> list[ResourceDefinition]: ...
     @overload
     async def list_resources(self, *, page: str) -> Page[ResourceDefinition]: ...
-    async def list_resources(self, *, page: str | None = None) -> Any:
+    async def list_resources(
+        self, *, page: str | None = None
+    ) -> list[ResourceDefinition] | Page[ResourceDefinition]:
         """List the resources of the server; see `list_tools`."""
         return await self._list(RESOURCES, page)
 
@@ -195,7 +198,9 @@ class Client:
     ) -> list[ResourceTemplateDefinition]: ...
     @overload
     async def list_resource_templates(self, *, page: str) -> Page[ResourceTemplateDefinition]: ...
-    async def list_resource_templates(self, *, page: str | None = None) -> Any:
+    async def list_resource_templates(
+        self, *, page: str | None = None
+    ) -> list[ResourceTemplateDefinition] | Page[ResourceTemplateDefinition]:
         """List the resource templates of the server; see `list_tools`."""
         return await self._list(TEMPLATES, page)
 
@@ -203,12 +208,18 @@ class Client:
     async def list_prompts(self, *, page: None = None) -> list[PromptDefinition]: ...
     @overload
     async def list_prompts(self, *, page: str) -> Page[PromptDefinition]: ...
-    async def list_prompts(self, *, page: str | None = None) -> Any:
+    async def list_prompts(
+        self, *, page: str | None = None
+    ) -> list[PromptDefinition] | Page[PromptDefinition]:
         """List the prompts of the server; see `list_tools`."""
         return await self._list(PROMPTS, page)
 
-    async def _list(self, kind: ListKind[Any], page: str | None) -> Any:
-        return await (self._lists.all(kind) if page is None else self._lists.page(kind, page))
+    async def _list(
+        self, kind: ListKind[Definition], page: str | None
+    ) -> list[Definition] | Page[Definition]:
+        if page is None:
+            return await self._lists.all(kind)
+        return await self._lists.page(kind, page)
 
     @property
     def tools(self) -> LiveList[ToolDefinition]:

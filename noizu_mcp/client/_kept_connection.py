@@ -183,17 +183,14 @@ class KeptConnection:
         """Listen for changes until the connection ends.
 
         Raises:
-            ConnectionClosed: It ended; a transport adds how.
-        ConnectionClosed: The connection ended; a transport adds the reason.
+            ConnectionClosed: The connection ended; a transport adds the reason.
         """
         client._session.observers.append(self._note)
         if self._observe is not None:
             client._session.observers.append(self._observe)
         if self._was_connected:
             # Lists may have changed while the server was not connected.
-            for kind, (method, _) in CHANGES.items():
-                if client.capabilities.has(kind):
-                    client._session.receive_notice(Notification(method, None))
+            client._session.report_changes(filter(client.capabilities.has, CHANGES))
         self._was_connected = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._listen, client)

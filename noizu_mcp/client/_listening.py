@@ -12,6 +12,7 @@ no longer supports the method.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import trio
@@ -20,8 +21,8 @@ from .._errors import PEER_FAILURES, ConnectionClosed, McpError
 from .._util import growing_pause
 from .._value import JSONObject
 from ..engine import logger
-from ..jsonrpc import METHOD_NOT_FOUND, Notification
-from ..protocol import CHANGES, RESOURCE_UPDATED
+from ..jsonrpc import METHOD_NOT_FOUND
+from ..protocol import CHANGES
 from ._session import ClientSession
 
 #: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
@@ -52,14 +53,7 @@ async def listen(
     wanted: JSONObject = {CHANGES[kind][1]: True for kind in kinds}
     if uris:
         wanted["resourceSubscriptions"] = list(uris)
-    notices = [Notification(CHANGES[kind][0], None) for kind in kinds]
-    notices += [Notification(RESOURCE_UPDATED, {"uri": uri}) for uri in uris]
-
-    def tell() -> None:
-        for notice in notices:
-            session.receive_notice(notice)
-
-    status = _Acknowledged(task_status, tell)
+    status = _Acknowledged(task_status, partial(session.report_changes, kinds, uris))
     failures = 0
     while True:
         began, why = trio.current_time(), "it ended"

@@ -6,12 +6,15 @@ at a time, in order, through a queue that drops the oldest if the handler is too
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Final, Protocol
 
+import attrs
 import trio
 
 from .._errors import ConnectionClosed, McpError, ProtocolError
 from .._limits import Limits
+from .._value import JSON
 from ..engine import (
     Arrival,
     BatchReply,
@@ -20,7 +23,6 @@ from ..engine import (
     Job,
     MessageLoop,
     MessageStream,
-    OnProgress,
     Outgoing,
     ReplyChannel,
     SessionEnded,
@@ -28,7 +30,7 @@ from ..engine import (
     logger,
 )
 from ..jsonrpc import Id, Notification, Request, Response, encode
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
+from ..protocol import ACKNOWLEDGED, CHANGES, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
 from ..types import META_SUBSCRIPTION_ID, Implementation, ServerCapabilities
 from ._answers import Answerer, HandlerCalls
 from ._renewal import Renewal
@@ -37,6 +39,21 @@ from ._renewal import Renewal
 MAX_NOTICES: Final = 1000
 #: Seconds for the handler to process the remaining ones at the end of the connection.
 NOTICE_TIMEOUT: Final = 1.0
+
+
+@attrs.frozen
+class Progress:
+    """A progress notification of a running call.
+
+    Attributes:
+        progress: The progress so far; it increases with each notification.
+        total: The progress at the end; None if unknown.
+        message: A description of the current step, or None.
+    """
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
 
 
 class Negotiated(Protocol):
@@ -125,7 +142,7 @@ class ClientSession(Dispatcher):
         params: Mapping[str, object] | None,
         *,
         patience: float,
-        on_progress: OnProgress | None = None,
+        progress: Callable[[Progress], object] | None = None,
         extensions: Iterable[str] = (),
     ) -> Mapping[str, object]:
         """Send a request and wait for its answer, in a new session if the current one has ended.
@@ -134,7 +151,7 @@ class ClientSession(Dispatcher):
             method: The method.
             params: The params; `_meta` of the revision is added.
             patience: Seconds without an answer or progress.
-            on_progress: Called with the params of each progress notification.
+            progress: Called with each progress notification.
             extensions: The ids of extensions that this request declares in addition to the
                 client (2026-07-28).
 
@@ -161,7 +178,7 @@ class ClientSession(Dispatcher):
                     method,
                     params,
                     patience=patience,
-                    on_progress=on_progress,
+                    progress=progress,
                     extensions=extensions,
                 )
             except SessionEnded as error:
@@ -177,7 +194,7 @@ class ClientSession(Dispatcher):
         params: Mapping[str, object] | None,
         *,
         patience: float,
-        on_progress: OnProgress | None = None,
+        progress: Callable[[Progress], object] | None = None,
         extensions: Iterable[str] = (),
         arrived: Arrival | None = None,
     ) -> Mapping[str, object]:
@@ -187,7 +204,7 @@ class ClientSession(Dispatcher):
             method: See `call`, also for the next four.
             params: See `call`.
             patience: See `call`.
-            on_progress: See `call`.
+            progress: See `call`.
             extensions: See `call`.
             arrived: The event of the waiting task; see `Dispatcher.send_request`.
 
@@ -196,12 +213,15 @@ class ClientSession(Dispatcher):
             BaseException: See `call`.
         """
         request = self.peer.request(
-            method, params, progress=on_progress is not None, extensions=extensions
+            method, params, progress=progress is not None, extensions=extensions
         )
         self._running.add(request.id)
         try:
             return await self.send_request(
-                request, patience=patience, on_progress=on_progress, arrived=arrived
+                request,
+                patience=patience,
+                on_progress=None if progress is None else partial(_report, progress),
+                arrived=arrived,
             )
         finally:
             self._running.discard(request.id)
@@ -261,7 +281,7 @@ class ClientSession(Dispatcher):
             await self._ask_again("logging/setLevel", {"level": self.peer.log_level}, seconds)
         for uri in tuple(self.watched):
             await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
-            self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+            self.report_changes((), (uri,))
 
     async def _ask_again(self, method: str, params: Mapping[str, object], seconds: float) -> None:
         try:
@@ -345,6 +365,18 @@ class ClientSession(Dispatcher):
             status = self._unacknowledged.pop(id_)
             status.started(agreed if isinstance(agreed, Mapping) else {})
 
+    def report_changes(self, kinds: Iterable[str], uris: Iterable[str] = ()) -> None:
+        """Handle a notification for each list and each resource: real ones may have been lost.
+
+        Args:
+            kinds: The lists; names in `CHANGES`.
+            uris: The URIs of the resources.
+        """
+        for kind in kinds:
+            self.receive_notice(Notification(CHANGES[kind][0], None))
+        for uri in uris:
+            self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+
     def receive_notice(self, notification: Notification) -> None:
         """Show a notification to the observers, and queue it for the handler."""
         if notification.method == ACKNOWLEDGED:
@@ -367,3 +399,7 @@ class ClientSession(Dispatcher):
             oldest = self._notices.receive_nowait()
             logger.warning("dropped %s: the handler is too slow", oldest.method)
             self._send_notice.send_nowait(notification)
+
+
+def _report(progress: Callable[[Progress], object], params: Mapping[str, JSON]) -> None:
+    progress(Progress(params["progress"], params.get("total"), params.get("message")))

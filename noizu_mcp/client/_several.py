@@ -22,7 +22,7 @@ from ._connect import connect
 from ._handlers import ClientHandler
 from ._kept_connection import KeptConnection, Status
 from ._list_reader import TOOLS
-from ._progress import Progress
+from ._session import Progress
 from ._several_live import ToolReaders
 from ._targets import read_entry, read_servers
 from ._views import LiveList
@@ -234,14 +234,12 @@ class Clients:
         """Find the server of each name; see `list_tools`."""
         before, self._owners = self._owners, {}
         for connection in self._connections.values():
-            own = len(self._start_of(connection))
-            others = tuple(
-                start
-                for each in self._connections.values()
-                if len(start := self._start_of(each)) > own
-            )
+            start = self._start_of(connection)
+            starts = map(self._start_of, self._connections.values())
+            others = tuple(each for each in starts if len(each) > len(start))
             for tool in connection.tools:
-                name = join_name(self._prefixes[connection.name], tool)
+                # Without a prefix the name is that of the server, whatever its length.
+                name = bound_name(f"{start}{tool}") if start else tool
                 if name.startswith(others):
                     self._log_clash(name, connection, "the prefix of another server")
                     continue
@@ -257,16 +255,6 @@ class Clients:
     def _log_clash(self, name: str, connection: KeptConnection, holder: str) -> None:
         text = "the tool %.200r of %s is left out: the name is taken by %s; connect_all(prefix=…)"
         self._log.warning(connection.name, text, name, connection.name, holder)
-
-
-def join_name(prefix: str, tool: str) -> str:
-    """Make the name of a tool from a prefix; see `bound_name`.
-
-    Args:
-        prefix: The prefix of its server; empty for none.
-        tool: Its name on its server.
-    """
-    return bound_name(f"{prefix}_{tool}") if prefix else tool
 
 
 def bound_name(name: str) -> str:
