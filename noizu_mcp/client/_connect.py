@@ -1,5 +1,6 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -10,6 +11,7 @@ import trio
 from .. import transports
 from .._errors import ConnectionClosed, TargetError
 from .._limits import CLIENT_LIMITS, Limits
+from .._nearest import hint_at
 from .._schema_engine import EngineName
 from .._value import JSONObject
 from .._version import __version__
@@ -154,6 +156,23 @@ async def connect(
                         await session.leave()
             finally:
                 background.cancel_scope.cancel()
+
+
+def check_options(who: str, options: Iterable[str], taken: Iterable[str]) -> None:
+    """Check the names of options that are passed on to `connect`.
+
+    Args:
+        who: The function or class that takes them, for errors.
+        options: The names.
+        taken: Options of `connect` that it sets itself.
+
+    Raises:
+        TypeError: `connect` has no such option.
+    """
+    known = sorted(inspect.signature(connect).parameters.keys() - set(taken))
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{who} has no option {name}; {hint_at(name, known)}")
 
 
 @asynccontextmanager

@@ -40,7 +40,7 @@ from ._client import Client
 from ._connect import TIMEOUT, connect
 from ._handlers import ClientHandler
 from ._list_reader import TOOLS
-from ._targets import Opened
+from ._targets import Opened, read_entry
 
 #: Seconds after which a connection counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
@@ -288,6 +288,19 @@ class KeptConnection:
         listed = await client._lists.all(TOOLS, anew=anew) if has_tools else []
         self.is_listed = True
         self.tools = {tool.name: tool for tool in listed}
+
+
+def read_kept(entry: object, where: str) -> Opened | TargetError | ValueError:
+    """Read a target; if it is malformed, return the exception, for `KeptConnection`.
+
+    Args:
+        entry: See `read_entry`.
+        where: Names the entry in errors.
+    """
+    try:
+        return read_entry(entry, where)
+    except (TargetError, ValueError) as error:
+        return error
 
 
 def told(failure: BaseException) -> str:

@@ -8,7 +8,7 @@ which are ignored unless they change how a server is reached.
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Union, cast
@@ -75,7 +75,7 @@ def read_target(target: Target) -> Opened:
     )
 
 
-def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, Any]:
+def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, object]:
     """Read a configuration of several servers.
 
     Args:
@@ -105,7 +105,48 @@ def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[
     return {str(name): entry for name, entry in servers.items() if not _is_disabled(entry)}
 
 
-def read_entry(entry: Any, where: str) -> Opened:
+def read_several(
+    config: str | os.PathLike[str] | Mapping[str, object],
+    options: Mapping[str, object],
+    per_server: Mapping[str, Mapping[str, object]] | None,
+) -> dict[str, tuple[object, dict[str, object]]]:
+    """Read a configuration of several servers, and the options of each.
+
+    Args:
+        config: See `read_servers`.
+        options: Options for all servers.
+        per_server: Options for some servers, by name; they have priority.
+
+    Returns:
+        The entry of each server, for `read_entry`, and its options.
+
+    Raises:
+        TargetError: The file cannot be read, or has no servers.
+        TypeError: `auth` is given for all servers.
+        ValueError: `per_server` names an unknown server.
+    """
+    if "auth" in options:
+        raise TypeError(
+            "auth= would send the credentials of one server to all of them; write "
+            "per_server={'name': {'auth': …}}"
+        )
+    servers, own = read_servers(config), per_server or {}
+    check_names("per_server", own, list(servers))
+    return {name: (each, {**options, **own.get(name, {})}) for name, each in servers.items()}
+
+
+def check_names(option: str, names: Iterable[str], servers: list[str]) -> None:
+    """Check that the names in an option are names of servers.
+
+    Raises:
+        ValueError: A name is unknown.
+    """
+    for name in names:
+        if name not in servers:
+            raise ValueError(f"{option} names no server {name}; {hint_at(name, servers)}")
+
+
+def read_entry(entry: object, where: str) -> Opened:
     """Read the entry of one server.
 
     Args:
@@ -119,7 +160,7 @@ def read_entry(entry: Any, where: str) -> Opened:
         TargetError: The entry is malformed, or something that it needs is missing.
     """
     if not isinstance(entry, Mapping):
-        return read_target(entry)
+        return read_target(cast(Target, entry))
     try:
         return _read_members(entry)
     except (TypeError, ValueError) as error:
@@ -155,7 +196,7 @@ def _read_named(path: str, name: str) -> Opened:
     return read_entry(servers[name], f"{path}: {name}")
 
 
-def _only_entry(config: Mapping[str, object]) -> Any:
+def _only_entry(config: Mapping[str, object]) -> object:
     """Return the entry of a mapping with one server."""
     if "command" in config or "url" in config:
         return config

@@ -1,7 +1,7 @@
 """Live lists: the tools, prompts, resources or templates of servers, kept up to date.
 
 Theory of operation. A live list works while its block runs. It is *current* or *stale*: a
-notification of a server makes it stale. One task, of a `Reader`, waits until the list is stale,
+notification of a server makes it stale. One task, of a `ListRefresher`, waits until the list is stale,
 waits `SETTLE` seconds for other notifications, marks the list as current, and reads it. In this
 order: a notification that arrives while the list is read makes it stale again, so the last reading
 begins after the last notification. However many notifications arrive, there is at most one reading
@@ -68,13 +68,20 @@ class ListRefresher:
                 self._stale = trio.Event()
             await self._read()
 
-    async def run(self) -> None:
-        """Read the list whenever it is stale, until the calling task is cancelled."""
-        failures, patience = 0, math.inf
+    async def run(self, *, at_once: bool = False) -> None:
+        """Read the list whenever it is stale, until the calling task is cancelled.
+
+        Args:
+            at_once: True to read it now, too.
+        """
+        failures, patience, settle = 0, math.inf, SETTLE
+        if at_once:
+            patience = settle = 0.0
         while True:
             with trio.move_on_after(patience):
                 await self._stale.wait()
-            await trio.sleep(SETTLE)
+            await trio.sleep(settle)
+            settle = SETTLE
             try:
                 await self.refresh()
                 failures = 0

@@ -1,7 +1,7 @@
 """`Remote`: another server, on any transport and of either era, as a part of this one."""
 
-import inspect
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,13 +15,11 @@ from .._errors import (
     McpError,
     ProtocolError,
     ResourceNotFound,
-    TargetError,
     ToolError,
 )
 from .._log import SHOWN, ThrottledLog
-from .._nearest import hint_at
 from .._value import JSONObject
-from ..client import TIMEOUT, Target, bound_name, connect, read_entry
+from ..client import TIMEOUT, Target, bound_name, check_options, read_kept, read_several
 from ..components import (
     Bound,
     Changes,
@@ -37,6 +35,7 @@ from ..components import (
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..schema import header_faults
 from ..server import ServerContext
+from ..transports import Http, Stdio
 from ..types import (
     SKILLS,
     TASKS,
@@ -51,7 +50,6 @@ from ..types import (
     ToolResult,
 )
 from ._answers import AnswerType, read_answer
-from ._config import label_of, read_config
 from ._pooled_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
 from ._tasks import call_with_tasks
@@ -68,6 +66,9 @@ LIST_TIMEOUT: Final = 10.0
 INTRODUCTION_TIMEOUT: Final = 3.0
 #: Connections to a server that asks questions up to 2025-11-25, one for each caller at a time.
 CONNECTIONS: Final = 8
+#: Characters of a name of a server that a prefix does not have, and the length of a prefix.
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_PREFIX_LENGTH: Final = 64
 #: Options of `connect` that a `Remote` sets itself.
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
@@ -121,11 +122,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         **options: Any,
     ) -> None:
         self._names = Renaming(prefix)
-        known = set(inspect.signature(connect).parameters) - _OWN
-        for name in options:
-            if name not in known:
-                text = f"Remote has no option {name}"
-                raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
+        check_options("Remote", options, _OWN)
         for name, value in (("call_timeout", call_timeout), ("list_timeout", list_timeout)):
             try:
                 read_seconds(value)
@@ -138,12 +135,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         # The connection has timeouts, which progress extends.
         self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
-        self._target: Any
-        try:
-            self._target = read_entry(target, label or prefix or "the target")
-        except (TargetError, ValueError) as error:
-            self._target = error
-        self._label = label or prefix or label_of(self._target)
+        self._target = read_kept(target, label or prefix or "the target")
+        self._label = label or prefix or _label_of(self._target)
         # One for each served server that has this provider: it ends with that server.
         self._upstreams: dict[Any, Upstream] = {}
         self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
@@ -174,7 +167,12 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             TypeError: An option is unknown, or `auth` is given for all.
             ValueError: `per_server` names no server, or a prefix is not valid.
         """
-        return [cls(entry, **own) for entry, own in read_config(config, per_server, options)]
+        servers = read_several(config, options, per_server)
+        make: Callable[..., Remote] = cls
+        return [
+            make(entry, **{"prefix": _prefix_of(name), "label": name, **given})
+            for name, (entry, given) in servers.items()
+        ]
 
     @property
     def name(self) -> str:
@@ -477,6 +475,22 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             # The client has unsubscribed, also if the server reports an error.
             with suppress(Unavailable, McpError):
                 await upstream.unwatch(own)
+
+
+def _prefix_of(server: str) -> str:
+    """Return the prefix for the name of a server in a file, which may have any characters."""
+    text = _UNFIT.sub("_", server)
+    return (text if text[:1].isalpha() else f"x{text}")[:_PREFIX_LENGTH]
+
+
+def _label_of(target: object) -> str:
+    """Name a server without a prefix; arguments and queries may be secret, and are left out."""
+    if isinstance(target, Http):
+        return target.shown
+    if isinstance(target, Stdio):
+        return target.command
+    options = getattr(target, "options", None)
+    return type(target).__name__ if options is None else str(options.name)
 
 
 def _has(upstream: Upstream, capability: str) -> bool:

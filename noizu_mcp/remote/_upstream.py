@@ -26,20 +26,15 @@ from typing import Any, Final
 import trio
 
 from .._errors import PEER_FAILURES, McpError, ProtocolError, TargetError
-from .._log import SHOWN, ThrottledLog, logger
+from .._log import logger
 from .._value import JSONObject
-from ..client import Client, Opened, told
+from ..client import Client, ListRefresher, Opened, told
 from ..engine import MessageStream
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED, REVISIONS
 from ..server import ServerContext
 from ._pooled_connection import PooledConnection, caller_of
 
-#: The pauses before a list is read again that could not be read, in seconds.
-FIRST_PAUSE: Final = 1.0
-MAX_PAUSE: Final = 60.0
-#: Seconds between a reading of a list and the next one, in which further notices are merged.
-SETTLE: Final = 0.1
 #: Seconds after which an unused connection of the pool is closed.
 IDLE: Final = 60.0
 #: The lists that a notice makes stale, and the kind of change that tells of each list.
@@ -82,11 +77,9 @@ class Upstream:
         self._changed = changed
         self._updated = updated
         self._until = self._began + patience
-        # Set for each list that must be read; errors of lists; set after each reading.
-        self._stale = {name: trio.Event() for name in _KINDS}
-        self._refused: dict[str, str] = {}
-        self._turn = trio.Event()
-        self._log = ThrottledLog(shown=SHOWN)
+        self._refreshers: dict[str, ListRefresher] = {}  # of the present connection
+        self._refused: dict[str, str] = {}  # the reason, by list
+        self._turn = trio.Event()  # set after each reading
         self._watched: dict[str, int] = {}
         self._rewatch = trio.Event()
         self._acknowledged: set[str] = set()
@@ -159,15 +152,15 @@ class Upstream:
         params = notice.params or {}
         kind = _LISTS.get(notice.method)
         if kind is not None:
-            self._note_stale(kind)
+            for name, refresher in self._refreshers.items():
+                if _KINDS[name] == kind:
+                    refresher.note()
         elif notice.method == RESOURCE_UPDATED:
             self._updated(str(params.get("uri")))
 
     def _note_status(self, status: str) -> None:
         if status == "connected":
             self._refused.clear()
-            for kind in CHANGES:
-                self._note_stale(kind)
         elif status != "connecting" and self.lists:
             # An attempt has failed, so the server may be away for a long time.
             self.lists.clear()
@@ -180,11 +173,6 @@ class Upstream:
         self._turn = trio.Event()
 
     # Lists
-
-    def _note_stale(self, kind: str) -> None:
-        for name, its_kind in _KINDS.items():
-            if its_kind == kind:
-                self._stale[name].set()
 
     async def list(self, name: str) -> Sequence[Any]:
         """Return the definitions that the server listed last.
@@ -208,30 +196,19 @@ class Upstream:
         why = self._refused.get(name, "it has not answered yet")
         raise ProtocolError(f"{self.connection.name} does not list its {name}: {why}")
 
-    async def _keep_list(self, client: Client, name: str) -> None:
-        """Read a list whenever it has changed, for as long as the server is connected."""
-        kind, pause = _KINDS[name], FIRST_PAUSE
-        while True:
-            await self._stale[name].wait()
-            self._stale[name] = trio.Event()
-            try:
-                found = await self._read(client, name)
-            except PEER_FAILURES as error:
-                # Over HTTP one request may fail in any way, and others go well. If the connection
-                # has ended, this task is cancelled.
-                self._refused[name] = told(error)
-                self._wake()
-                text = "%s does not list its %s: %s"
-                self._log.warning(name, text, self.connection.name, name, self._refused[name])
-                self._stale[name].set()
-                await trio.sleep(pause)
-                pause = min(2 * pause, MAX_PAUSE)
-                continue
-            pause = FIRST_PAUSE
-            self.lists[name] = found
+    async def _refresh(self, client: Client, name: str) -> None:
+        """Read a list, for as long as the server is connected."""
+        try:
+            found = await self._read(client, name)
+        except PEER_FAILURES as error:
+            # Over HTTP one request may fail in any way, and others go well. If the connection has
+            # ended, this task is cancelled.
+            self._refused[name] = told(error)
             self._wake()
-            self._changed(kind)
-            await trio.sleep(SETTLE)
+            raise
+        self.lists[name] = found
+        self._wake()
+        self._changed(_KINDS[name])
 
     @staticmethod
     async def _read(client: Client, name: str) -> Sequence[Any]:
@@ -298,8 +275,15 @@ class Upstream:
     async def _use(self, client: Client) -> None:
         """Read the lists, and keep the watched resources watched, on a new connection."""
         async with trio.open_nursery() as nursery:
-            for name in _KINDS:
-                nursery.start_soon(self._keep_list, client, name)
+            self._refreshers = {
+                name: ListRefresher(
+                    f"listing {name} of {self.connection.name}",
+                    partial(self._refresh, client, name),
+                )
+                for name in _KINDS
+            }
+            for refresher in self._refreshers.values():
+                nursery.start_soon(partial(refresher.run, at_once=True))
             again = tuple(self._watched)
             if _is_stateless(client):
                 self._acknowledged = set()

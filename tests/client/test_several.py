@@ -755,7 +755,7 @@ async def test_no_servers():
         (
             {"tiemout": 5},
             TypeError,
-            r"connect_all has no option tiemout of a server; did you mean timeout\?",
+            r"connect_all has no option tiemout; did you mean timeout\?",
         ),
         ({"target": 5}, TypeError, r"connect_all has no option target"),
         ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect_all has no option handler"),
