@@ -12,7 +12,7 @@ import attrs
 from .. import client
 from .._errors import McpError
 from .._value import JSONObject
-from ..client import CallOptions, Client, ClientHandler, ForwardingHandler, LiveList
+from ..client import CallOptions, Client, ClientHandler, ForwardingHandler, LiveList, Target
 from ..engine import SessionEnded
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 from ..types import ToolResult
@@ -21,7 +21,7 @@ from ._crossing import AsyncioAdapter, check_on_asyncio, show, with_options_of
 
 @with_options_of(client.connect)
 @asynccontextmanager
-async def connect(target: object, **options: object) -> AsyncIterator[Client]:
+async def connect(target: Target, **options: object) -> AsyncIterator[Client]:
     """Connect an asyncio program to a server while the block runs.
 
     It is `noizu_mcp.connect` for asyncio programs and notebooks, with the same options, the same

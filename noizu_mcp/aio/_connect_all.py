@@ -1,5 +1,6 @@
 """`aio.connect_all`: several servers for asyncio programs."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -22,7 +23,9 @@ from ._crossing import AsyncioAdapter, check_on_asyncio, show, with_options_of
 
 @with_options_of(client.connect_all)
 @asynccontextmanager
-async def connect_all(config: object, **options: object) -> AsyncIterator[Clients]:
+async def connect_all(
+    config: str | os.PathLike[str] | Mapping[str, object], **options: object
+) -> AsyncIterator[Clients]:
     """Connect an asyncio program to several servers while the block runs.
 
     It is `noizu_mcp.connect_all` for asyncio programs and notebooks; see there, and `connect`.

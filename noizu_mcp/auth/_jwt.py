@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -81,7 +81,7 @@ class JWTVerifier(TokenVerifier):
         issuer: str | None = None,
         audience: str | Sequence[str] | None = None,
         jwks_uri: str | None = None,
-        keys: Any = None,
+        keys: object = None,
         algorithms: Sequence[str] = JWT_ALGORITHMS,
         required_claims: Sequence[str] = ("sub",),
         leeway: float = LEEWAY,

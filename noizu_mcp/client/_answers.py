@@ -9,7 +9,7 @@ error, or after `MAX_ROUNDS`: a server must not keep the call running forever.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 import trio
 
@@ -34,7 +34,7 @@ class HandlerCalls(Protocol):
     def overrides(self, name: str) -> bool:
         """Tell whether the handler overrides a method."""
 
-    async def call(self, name: str, *args: Any, limiter: trio.CapacityLimiter) -> Any:
+    async def call(self, name: str, *args: object, limiter: trio.CapacityLimiter) -> object:
         """Call a method; see `BoundHandler`."""
 
 
@@ -51,9 +51,9 @@ class Answerer:
     """
 
     def __init__(
-        self, handler: HandlerCalls, capabilities: Mapping[str, Any], threads: int
+        self, handler: HandlerCalls, capabilities: Mapping[str, JSON], threads: int
     ) -> None:
-        self.roots: Sequence[Mapping[str, Any]] | None = None
+        self.roots: Sequence[Mapping[str, JSON]] | None = None
         self._handler = handler
         self._capabilities = capabilities
         # A separate limiter: people are slow, and would occupy all threads of the program.
@@ -96,7 +96,7 @@ class Answerer:
             return {**dump_value(listed), "roots": read_roots(listed["roots"], "list_roots")}
         return {"roots": read_roots(listed, "list_roots")}
 
-    async def _call(self, name: str, method: str, *args: Any) -> Any:
+    async def _call(self, name: str, method: str, *args: object) -> object:
         if not self._handler.overrides(name):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return await self._handler.call(name, *args, limiter=self._threads)
@@ -143,7 +143,7 @@ class Answerer:
         SamplingResult.from_wire(wire, "handle_sampling")  # raises if a member is missing
         return wire
 
-    async def answer_all(self, requests: Mapping[str, Any]) -> JSONObject:
+    async def answer_all(self, requests: Mapping[str, JSON]) -> JSONObject:
         """Answer the input requests of one round concurrently (2026-07-28 `basic/patterns/mrtr`).
 
         Raises:

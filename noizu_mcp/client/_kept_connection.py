@@ -19,8 +19,8 @@ last failure and the last list of tools are kept.
 import math
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, Literal
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Final, Literal, cast
 
 import trio
 
@@ -45,6 +45,8 @@ from ._targets import Opened, read_entry
 #: Seconds after which a connection counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
 
+#: Options are passed on as they are, so their types are not known here.
+_connect: Final[Callable[..., AbstractAsyncContextManager[Client]]] = connect
 _RANDOM: Final = random.SystemRandom()
 
 Status = Literal["connecting", "connected", "waiting", "failed"]
@@ -81,7 +83,7 @@ class KeptConnection:
         name: str,
         target: Opened | TargetError | ValueError,
         handler: ClientHandler | None,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         *,
         observe: Callable[[Notification], object] | None = None,
         use: Callable[[Client], Awaitable[None]] | None = None,
@@ -92,7 +94,7 @@ class KeptConnection:
         self.tools: Mapping[str, ToolDefinition] = {}
         self.is_listed = False
         self.watchers: list[Callable[[], object]] = []
-        self.timeout: float = options.get("timeout", TIMEOUT)
+        self.timeout = cast(float, options.get("timeout", TIMEOUT))
         self._status: Status = "connecting"
         self._client: Client | None = None
         self._target = target
@@ -150,7 +152,7 @@ class KeptConnection:
             return self._target
         # A server that fails must not end the others.
         with KeptFailure() as kept:
-            async with connect(self._target, handler=self._handler, **self._options) as client:
+            async with _connect(self._target, handler=self._handler, **self._options) as client:
                 if self.failure is not None:
                     logger.info("the server %s is connected", self.name)
                 self.failure = None
@@ -203,11 +205,12 @@ class KeptConnection:
     async def _listen(self, client: Client) -> None:
         """Listen for the changes that the server can report, while it is connected."""
         has = client.capabilities.has
-        kinds: dict[str, Any] = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
+        listen: Callable[..., AbstractAsyncContextManager[object]] = client.listen
+        kinds = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
         failures = 0
         while kinds:
             try:
-                async with client.listen(**kinds):
+                async with listen(**kinds):
                     # A list that was read before may have changed since, without a notification.
                     self._tell_watchers()
                     await trio.sleep_forever()

@@ -13,7 +13,7 @@ no longer supports the method.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -27,6 +27,7 @@ from ._session import ClientSession
 
 #: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
+_NOTHING: Final[Mapping[str, object]] = {}
 
 
 async def listen(
@@ -90,7 +91,7 @@ class _Acknowledged:
         self._first = first
         self._again = again
 
-    def started(self, value: Any = None) -> None:
+    def started(self, value: Mapping[str, object] = _NOTHING) -> None:
         """Handle an acknowledgement."""
         if self.came:
             self._again()

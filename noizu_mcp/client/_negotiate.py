@@ -26,11 +26,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from .._errors import McpError, ProtocolError, RequestTimeout, TransportError
+from .._value import JSON
 from ..jsonrpc import MODERN_CODES, UNSUPPORTED_VERSION
 from ..protocol import (
     CHANGES,
@@ -188,7 +189,7 @@ def _named(error: McpError, *, but: Revision | None = None) -> Revision | None:
     return _best(supported, but=but) if isinstance(supported, list) else None
 
 
-def _best(versions: Sequence[Any], *, but: Revision | None = None) -> Revision | None:
+def _best(versions: Sequence[object], *, but: Revision | None = None) -> Revision | None:
     return next((r for v, r in REVISIONS.items() if v in versions and r is not but), None)
 
 
@@ -290,7 +291,7 @@ async def _initialize(
         await session.loop.outbox.drain()
 
 
-def _fill_in(client: Client, result: Mapping[str, Any], info: object) -> None:
+def _fill_in(client: Client, result: Mapping[str, JSON], info: object) -> None:
     named = client.server_info if info is None else Implementation.from_wire(info, "serverInfo")
     capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
     # After all parsing, which may raise: a client never has the name of one server and the

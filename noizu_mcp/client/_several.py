@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
@@ -275,7 +275,7 @@ async def connect_all(
     per_server: Mapping[str, Mapping[str, object]] | None = None,
     start_timeout: float = START_TIMEOUT,
     list_timeout: float = LIST_TIMEOUT,
-    **options: Any,
+    **options: object,
 ) -> AsyncIterator[Clients]:
     """Connect to several servers while the block runs.
 

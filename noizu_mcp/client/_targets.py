@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Union, cast
 
 from .._errors import TargetError
 from .._nearest import hint_at
+from .._value import JSON, JSONObject
 from ..engine import MessageStream
 from ..transports import Http, Stdio
 
@@ -234,7 +235,7 @@ def _read_members(entry: Mapping[str, object]) -> Stdio | Http:
         raise ValueError(f"type must be {wanted}, not {kind!r}")
     if "envFile" in entry:
         raise ValueError("envFile is not read; set its variables, and name them in env")
-    filled: dict[str, Any] = {name: _fill_in(entry[name]) for name in _FILLED if name in entry}
+    filled: JSONObject = {name: _fill_in(entry[name]) for name in _FILLED if name in entry}
     if has_url:
         return Http(filled["url"], headers=_mapping(filled, "headers"))
     args = filled.get("args", [])
@@ -258,7 +259,7 @@ def _mapping(entry: Mapping[str, object], name: str) -> Mapping[str, str] | None
     return value
 
 
-def _fill_in(value: object) -> Any:
+def _fill_in(value: object) -> JSON:
     """Replace the variables in a text, in a list, or in the values of an object.
 
     Claude Code writes `${VAR}` and `${VAR:-default}`; VS Code and Cursor write `${env:VAR}`.

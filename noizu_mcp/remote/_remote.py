@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import attrs
 import trio
@@ -53,7 +53,7 @@ from ._answers import AnswerType, read_answer
 from ._pooled_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
 from ._tasks import call_with_tasks
-from ._upstream import Upstream
+from ._upstream import Definition, Upstream
 
 if TYPE_CHECKING:
     from ..types import RequireScopes
@@ -73,6 +73,10 @@ _PREFIX_LENGTH: Final = 64
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
 _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
+
+
+#: The class of the definitions in one list.
+Listed = TypeVar("Listed", bound=Definition)
 
 
 class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
@@ -119,7 +123,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         list_timeout: float = LIST_TIMEOUT,
         connections: int = CONNECTIONS,
         requires: "RequireScopes | str | Sequence[str] | None" = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         self._names = Renaming(prefix)
         check_options("Remote", options, _OWN)
@@ -133,23 +137,23 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         self.timeout = list_timeout
         self._connections = connections
         # The connection has timeouts, which progress extends.
-        self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
+        self._common: JSONObject = {"timeout": None, "requires": read_requires(requires)}
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
         self._target = read_kept(target, label or prefix or "the target")
         self._label = label or prefix or _label_of(self._target)
         # One for each served server that has this provider: it ends with that server.
-        self._upstreams: dict[Any, Upstream] = {}
-        self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
+        self._upstreams: dict[object, Upstream] = {}
+        self._made: dict[str, tuple[Sequence[object], list[Bound]]] = {}
         self._log = ThrottledLog(shown=SHOWN)
         self._anything = self._bind_anything()
 
     @classmethod
     def from_config(
         cls,
-        config: str | os.PathLike[str] | Mapping[str, Any],
+        config: str | os.PathLike[str] | Mapping[str, object],
         *,
-        per_server: Mapping[str, Mapping[str, Any]] | None = None,
-        **options: Any,
+        per_server: Mapping[str, Mapping[str, object]] | None = None,
+        **options: object,
     ) -> "list[Remote]":
         """Make a `Remote` for each server of a file of the `mcpServers` form.
 
@@ -238,10 +242,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return found if self._anything is None else [*found, self._anything]
 
     async def _list(
-        self, kind: str, bind: Callable[[Upstream, Any], Bound], ctx: Context
+        self, kind: str, bind: Callable[[Upstream, Listed], Bound], ctx: Context
     ) -> list[Bound]:
         upstream = self._upstream_of(ctx)
-        listed = await upstream.list(kind)
+        listed = cast(Sequence[Listed], await upstream.list(kind))
         # The same objects while the list is the same: they are not bound again.
         before = self._made.get(kind)
         if before is None or before[0] is not listed:
@@ -250,7 +254,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return before[1]
 
     def _try(
-        self, bind: Callable[[Upstream, Any], Bound], upstream: Upstream, definition: Any
+        self, bind: Callable[[Upstream, Listed], Bound], upstream: Upstream, definition: Listed
     ) -> Bound | None:
         """Bind a definition; None if clients must not get it."""
         try:
@@ -260,7 +264,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             self._log.warning("", "left out %.200r of %s: %s", definition.name, self._label, error)
             return None
 
-    def _upstream_of(self, ctx: Any) -> Upstream:
+    def _upstream_of(self, ctx: Context) -> Upstream:
         upstream = self._upstreams.get(ctx.server)
         if upstream is None:
             raise ConnectionClosed(f"{self._label} is not connected: the server is not served")
@@ -366,7 +370,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return self._answer(await with_errors, PromptResult.from_wire)
 
     async def _read_matched(
-        self, uri: str, _: Any, ctx: ServerContext
+        self, uri: str, _: object, ctx: ServerContext
     ) -> ReadResult | InputRequired:
         return await self._read(uri, ctx)
 
@@ -448,7 +452,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return await self._find(partial(read_directory, cursor=cursor), uri, ctx)
 
     async def _find(
-        self, find: Callable[..., Awaitable[JSONObject | None]], uri: str, ctx: Any
+        self, find: Callable[..., Awaitable[JSONObject | None]], uri: str, ctx: Context
     ) -> JSONObject | None:
         own = self._names.restore("uri", uri)
         if own is None:

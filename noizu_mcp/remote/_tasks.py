@@ -20,7 +20,7 @@ cancelled unless it has ended.
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -176,7 +176,7 @@ class FollowedTask:
             raise McpError(INTERNAL_ERROR, f"{name} has cancelled the task")
         raise ProtocolError(f"a task with the status {task.status!r} has neither result nor error")
 
-    async def _request(self, method: str, **params: Any) -> JSONObject:
+    async def _request(self, method: str, **params: object) -> JSONObject:
         """Send a request for the task, again while the server is not connected."""
         while True:
             try:

@@ -21,7 +21,7 @@ is open before the old one ends, so that no change is lost in between.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -33,7 +33,15 @@ from ..engine import MessageStream
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED, REVISIONS
 from ..server import ServerContext
+from ..types import (
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+)
 from ._pooled_connection import PooledConnection, caller_of
+
+Definition = ToolDefinition | PromptDefinition | ResourceDefinition | ResourceTemplateDefinition
 
 #: Seconds after which an unused connection of the pool is closed.
 IDLE: Final = 60.0
@@ -65,14 +73,14 @@ class Upstream:
         self,
         name: str,
         target: Opened | TargetError | ValueError,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         *,
         most: int,
         patience: float,
         changed: Callable[[str], object],
         updated: Callable[[str], object],
     ) -> None:
-        self.lists: dict[str, Sequence[Any]] = {}
+        self.lists: dict[str, Sequence[Definition]] = {}
         self._began = trio.current_time()
         self._changed = changed
         self._updated = updated
@@ -174,7 +182,7 @@ class Upstream:
 
     # Lists
 
-    async def list(self, name: str) -> Sequence[Any]:
+    async def list(self, name: str) -> Sequence[Definition]:
         """Return the definitions that the server listed last.
 
         Args:
@@ -211,10 +219,10 @@ class Upstream:
         self._changed(_KINDS[name])
 
     @staticmethod
-    async def _read(client: Client, name: str) -> Sequence[Any]:
+    async def _read(client: Client, name: str) -> Sequence[Definition]:
         if not client.capabilities.has(_KINDS[name]):
             return ()
-        found: Sequence[Any] = ()
+        found: Sequence[Definition] = ()
         try:
             found = await getattr(client, f"list_{name}")()
         except McpError as error:
@@ -316,7 +324,11 @@ class Upstream:
                 self._wake()
 
     async def _listen(
-        self, client: Client, uris: tuple[str, ...], *, task_status: trio.TaskStatus[Any]
+        self,
+        client: Client,
+        uris: tuple[str, ...],
+        *,
+        task_status: trio.TaskStatus[trio.CancelScope],
     ) -> None:
         started = False
         with trio.CancelScope() as scope:

@@ -754,8 +754,8 @@ async def test_logging_out_without_a_revocation(caplog):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"scopes": ["a b"]}, "scopes must be a list of names"),
-        ({"scopes": [5]}, "scopes must be a list of names"),
+        ({"scopes": ["a b"]}, "is not the name of a scope"),
+        ({"scopes": [5]}, "is not the name of a scope"),
         ({"timeout": 0}, "timeout must be"),
         ({"client_name": ""}, "client_name must be"),
         ({"redirect_port": -1}, "redirect_port must be"),

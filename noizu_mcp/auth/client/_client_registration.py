@@ -4,7 +4,7 @@ In order of preference (2026-07-28 `basic/authorization`, "Client Registration A
 preregistered client, a client id metadata document, dynamic registration (RFC 7591).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -12,6 +12,7 @@ import attrs
 from ..._errors import AuthError
 from ..._value import JSONObject
 from ...jsonrpc import render
+from ...types import as_scopes
 from .._configuration import check_url, read_text
 from .._fetch import Fetcher, FetchError, FetchRequest
 from ._discovery import IssuerMetadata, read_object
@@ -78,6 +79,17 @@ class ClientIdentity:
         if self.client_metadata_url is not None and issuer.takes_metadata_urls:
             return ClientRegistration(client_id=self.client_metadata_url)
         return None
+
+
+def read_scopes(scopes: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Read the option `scopes`: a list, or one text with spaces between the names.
+
+    Raises:
+        ValueError: A name is not valid.
+    """
+    if scopes is None:
+        return None
+    return as_scopes(scopes.split() if isinstance(scopes, str) else scopes)
 
 
 def check_home(issuer: str | None, name: str) -> None:

@@ -18,16 +18,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack, cast
+from typing import Final, TypedDict, Unpack, cast
 
 import attrs
 import trio
 
 from ..._errors import AuthError
-from ...types import as_scopes
 from .._configuration import check_url, read_text
 from .._fetch import Fetcher, HTTPFetcher
-from ._client_registration import ClientIdentity, check_home
+from ._client_registration import ClientIdentity, check_home, read_scopes
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_signing
 from ._discovery import IssuerMetadata, issuer_metadata
 from ._stores import CredentialStore, MemoryStore
@@ -88,13 +87,10 @@ class Machine(ABC):
         if unknown := options.keys() - MachineOptions.__annotations__.keys():
             raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
         read_text(client_id, "client_id")
-        scopes = options.get("scopes")
         self._identity = ClientIdentity(
             client_id=client_id, client_secret=client_secret, issuer=options.get("issuer")
         )
-        if isinstance(scopes, str):
-            scopes = scopes.split()
-        self._scopes = None if scopes is None else as_scopes(scopes)
+        self._scopes = read_scopes(options.get("scopes"))
         self._store = options.get("store") or MemoryStore()
         self._dpop = bool(options.get("dpop"))
         self._allow_private = bool(options.get("allow_private"))
@@ -366,7 +362,7 @@ class EnterpriseManaged(Machine):
         return {"grant_type": _JWT_BEARER, "assertion": str(given.get("access_token", ""))}
 
 
-def check_source(source: object, name: str) -> Any:
+def check_source(source: TokenSource, name: str) -> TokenSource:
     """Check the source of a token.
 
     Args:
@@ -390,7 +386,7 @@ async def read_source(source: TokenSource) -> str:
     Raises:
         AuthError: The file cannot be read, or there is no token.
     """
-    found: Any = source
+    found: object = source
     if isinstance(source, Path):
         try:
             found = await trio.to_thread.run_sync(partial(source.read_text, encoding="utf-8"))

@@ -2,9 +2,9 @@
 
 import inspect
 import webbrowser
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 import attrs
@@ -15,7 +15,13 @@ from ..._groups import single_failure
 from ..._log import logger
 from .._configuration import check_url, is_loopback, read_count, read_seconds, read_text
 from .._fetch import Fetcher
-from ._client_registration import ClientIdentity, register, registration_key, stored_registration
+from ._client_registration import (
+    ClientIdentity,
+    read_scopes,
+    register,
+    registration_key,
+    stored_registration,
+)
 from ._code_flow import CodeFlow, check_login
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials
 from ._redirect import RedirectListener, open_listener
@@ -31,15 +37,6 @@ _OFFLINE: Final = "offline_access"
 RedirectAnswer = str | tuple[str, str]
 #: Opens a URL for the person; it may return the answer.
 OpenBrowser = Callable[[str], "RedirectAnswer | bool | Awaitable[RedirectAnswer | None] | None"]
-
-
-def _read_scopes(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    scopes: tuple[Any, ...] = tuple(value.split() if isinstance(value, str) else value)
-    if not all(isinstance(each, str) and each and " " not in each for each in scopes):
-        raise ValueError(f"scopes must be a list of names, not {value!r}")
-    return scopes
 
 
 @attrs.frozen(eq=False)
@@ -79,7 +76,7 @@ class OAuth:
         ValueError: An option has no such value.
     """
 
-    scopes: tuple[str, ...] | None = attrs.field(default=None, converter=_read_scopes)
+    scopes: tuple[str, ...] | None = attrs.field(default=None, converter=read_scopes)
     client_id: str | None = attrs.field(default=None, kw_only=True)
     client_secret: str | None = attrs.field(default=None, kw_only=True, repr=False)
     issuer: str | None = attrs.field(default=None, kw_only=True)
@@ -323,7 +320,7 @@ class _Login:
         elif found is False:
             logger.warning("no browser could be opened; to log in, open %s", url)
 
-    async def _open(self, url: str) -> Any:
+    async def _open(self, url: str) -> object:
         function = self._options.open_browser
         if inspect.iscoroutinefunction(function):
             return await function(url)

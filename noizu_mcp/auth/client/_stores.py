@@ -21,6 +21,7 @@ import trio
 
 from ..._errors import AuthError
 from ..._files import NOFOLLOW, replace_file
+from ..._util import Returned
 from ..._value import JSONObject
 from ._discovery import read_object
 
@@ -129,7 +130,7 @@ class FileStore:
         async with file_lock(_lock_path(self.path, "")):
             await self._run(run)
 
-    async def _run(self, work: Callable[[], Any]) -> Any:
+    async def _run(self, work: Callable[[], Returned]) -> Returned:
         try:
             return await trio.to_thread.run_sync(work)
         except (OSError, ValueError) as error:
@@ -183,7 +184,7 @@ class KeyringStore:
         """Keep other programs of this user out; see `CredentialStore`."""
         return file_lock(_lock_path(default_path().with_name(self._service), key))
 
-    async def _run(self, function: Callable[..., Any], key: str, *more: str) -> Any:
+    async def _run(self, function: Callable[..., Returned], key: str, *more: str) -> Returned:
         try:
             return await trio.to_thread.run_sync(function, self._service, key, *more)
         except self._keyring.errors.KeyringError as error:

@@ -57,7 +57,7 @@ class TokenRefused(AuthError):
         self.answer = answer
 
 
-def _scopes(value: Any) -> tuple[str, ...]:
+def _scopes(value: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(value.split()) if isinstance(value, str) else tuple(value)
 
 
@@ -158,7 +158,7 @@ class Login:
     def from_json(cls, document: Mapping[str, object] | None) -> "Login | None":
         """Read a record; None if it is missing or has another form."""
         try:
-            fields: dict[str, Any] = dict(document or {})
+            fields: JSONObject = dict(document or {})
             client = ClientRegistration(**fields.pop("client"))
             return cls(client=client, tokens=Tokens(**fields.pop("tokens")), **fields)
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -305,7 +305,7 @@ def authenticate(client: ClientRegistration) -> tuple[list[tuple[str, str]], dic
     return [], named
 
 
-def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: Any = None) -> str:
+def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: object = None) -> str:
     """Choose how a client authenticates at a token endpoint.
 
     Args:
@@ -381,7 +381,7 @@ def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
     return document
 
 
-def read_lifetime(value: Any) -> float | None:
+def read_lifetime(value: object) -> float | None:
     """Read a number of seconds, which some servers send as a string; None if it is not a number."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
