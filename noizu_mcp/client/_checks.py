@@ -22,6 +22,8 @@ from .._schema_engine import EngineName
 from .._util import UNSET, Unset
 from .._value import JSONObject
 from ..engine import logger
+from ..jsonrpc import Notification
+from ..protocol import CHANGES
 from ..schema import PeerSchema, choose_engine, describe
 from ..types import Page, ToolDefinition, ToolResult
 from ._session import ClientSession
@@ -102,7 +104,7 @@ class OutputChecks:
         if self._strictness == "off" or self._session.peer.revision.structured == "none":
             return
         if first:
-            self.forget()
+            self._forget()
         for tool in page:
             if len(self._outputs) < MAX_TOOLS:
                 known, schema = self._previous.get(tool.name), tool.output_schema
@@ -110,8 +112,12 @@ class OutputChecks:
                     known = None if schema is None else _Output(schema)
                 self._outputs[tool.name] = known
 
-    def forget(self) -> None:
-        """Drop the schemas: the tools have changed."""
+    def note(self, notice: Notification) -> None:
+        """Drop the schemas if a notification says that the tools have changed."""
+        if notice.method == CHANGES["tools"][0]:
+            self._forget()
+
+    def _forget(self) -> None:
         if self._outputs:
             self._previous, self._outputs = self._outputs, {}
 

@@ -11,7 +11,6 @@ from .._errors import ConnectionClosed, ProtocolError
 from .._schema_engine import EngineName
 from .._value import JSONObject
 from ..engine import Arrival, single_failure
-from ..jsonrpc import Notification
 from ..protocol import CHANGES
 from ..types import (
     SKILLS,
@@ -51,6 +50,9 @@ from ._listening import listen
 from ._session import ClientSession, Progress
 from ._views import LiveList, watch_server
 
+#: The result of a list method: everything, or the page that was asked for.
+Listed = list[Definition] | Page[Definition]
+
 
 class Client:
     """A connection to one server; made by `connect`.
@@ -78,19 +80,13 @@ class Client:
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
 
-        async def read_tools() -> None:
-            await self._lists.all(TOOLS, anew=True)
-
-        self._checks = OutputChecks(strictness, session, read_tools, schema_engine)
+        self._checks = OutputChecks(strictness, session, self._read_tools, schema_engine)
         self._lists = ListReader(self.request, session.limits, self._cache, self._checks.learn)
-        self._calls = ToolCalls(session, self.request, read_tools, self._checks)
-        session.observers.append(self._note)
+        self._calls = ToolCalls(session, self.request, self._read_tools, self._checks)
+        session.observers += (self._cache.note, self._checks.note)
 
-    def _note(self, notice: Notification) -> None:
-        """Drop what a notification of the server makes stale."""
-        self._cache.note(notice)
-        if notice.method == CHANGES["tools"][0]:
-            self._checks.forget()
+    async def _read_tools(self) -> None:
+        await self._lists.all(TOOLS, anew=True)
 
     @property
     def protocol_version(self) -> str:
@@ -164,9 +160,7 @@ class Client:
     async def list_tools(self, *, page: None = None) -> list[ToolDefinition]: ...
     @overload
     async def list_tools(self, *, page: str) -> Page[ToolDefinition]: ...
-    async def list_tools(
-        self, *, page: str | None = None
-    ) -> list[ToolDefinition] | Page[ToolDefinition]:
+    async def list_tools(self, *, page: str | None = None) -> Listed[ToolDefinition]:
         """List the tools of the server.
 
         Args:
@@ -186,9 +180,7 @@ class Client:
     async def list_resources(self, *, page: None = None) -> list[ResourceDefinition]: ...
     @overload
     async def list_resources(self, *, page: str) -> Page[ResourceDefinition]: ...
-    async def list_resources(
-        self, *, page: str | None = None
-    ) -> list[ResourceDefinition] | Page[ResourceDefinition]:
+    async def list_resources(self, *, page: str | None = None) -> Listed[ResourceDefinition]:
         """List the resources of the server; see `list_tools`."""
         return await self._list(RESOURCES, page)
 
@@ -200,7 +192,7 @@ class Client:
     async def list_resource_templates(self, *, page: str) -> Page[ResourceTemplateDefinition]: ...
     async def list_resource_templates(
         self, *, page: str | None = None
-    ) -> list[ResourceTemplateDefinition] | Page[ResourceTemplateDefinition]:
+    ) -> Listed[ResourceTemplateDefinition]:
         """List the resource templates of the server; see `list_tools`."""
         return await self._list(TEMPLATES, page)
 
@@ -208,15 +200,11 @@ class Client:
     async def list_prompts(self, *, page: None = None) -> list[PromptDefinition]: ...
     @overload
     async def list_prompts(self, *, page: str) -> Page[PromptDefinition]: ...
-    async def list_prompts(
-        self, *, page: str | None = None
-    ) -> list[PromptDefinition] | Page[PromptDefinition]:
+    async def list_prompts(self, *, page: str | None = None) -> Listed[PromptDefinition]:
         """List the prompts of the server; see `list_tools`."""
         return await self._list(PROMPTS, page)
 
-    async def _list(
-        self, kind: ListKind[Definition], page: str | None
-    ) -> list[Definition] | Page[Definition]:
+    async def _list(self, kind: ListKind[Definition], page: str | None) -> Listed[Definition]:
         if page is None:
             return await self._lists.all(kind)
         return await self._lists.page(kind, page)

@@ -136,8 +136,11 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             raise ValueError(f"connections must be a whole number above 0, got {connections!r}")
         self.timeout = list_timeout
         self._connections = connections
-        # The connection has timeouts, which progress extends.
-        self._common: JSONObject = {"timeout": None, "requires": read_requires(requires)}
+        self._requires = read_requires(requires)
+        # Without a timeout: the connection has timeouts, which progress extends.
+        self._bind: Callable[..., Bound] = partial(
+            bind_definition, timeout=None, requires=self._requires
+        )
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
         self._target = read_kept(target, label or prefix or "the target")
         self._label = label or prefix or _label_of(self._target)
@@ -283,48 +286,44 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         listed = attrs.evolve(definition, name=self._name(definition.name), execution=None)
         # On 2026-07-28 no definition tells which calls go on as tasks: any of them may.
         has_tasks = _has(upstream, f"extensions.{TASKS}")
-        return bind_definition(
+        return self._bind(
             listed,
             partial(self._call_tool, definition.name, has_tasks),
             source=self._source(listed.name),
             task="optional" if has_tasks else None,
             starts_task=has_tasks,
-            **self._common,
         )
 
     def _bind_prompt(self, _: Upstream, definition: PromptDefinition) -> Bound:
         listed = attrs.evolve(definition, name=self._name(definition.name))
-        return bind_definition(
+        return self._bind(
             listed,
             partial(self._get_prompt, definition.name),
             partial(self._complete, {"type": "ref/prompt", "name": definition.name}),
             source=self._source(listed.name),
             # A result without a description stays without: here it would get that of the list.
             description=None,
-            **self._common,
         )
 
     def _bind_resource(self, upstream: Upstream, definition: ResourceDefinition) -> Bound:
         listed = attrs.evolve(definition, uri=self._names.rename_uri(definition.uri))
         source = self._source(listed.uri)
-        return bind_definition(
+        return self._bind(
             listed,
             self._read,
             source=source,
             subscribable=_has(upstream, "resources.subscribe"),
-            **self._common,
         )
 
     def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
         renamed = self._names.rename_uri(definition.uri_template)
         listed = attrs.evolve(definition, uri_template=renamed)
-        return bind_definition(
+        return self._bind(
             listed,
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
             source=self._source(listed.uri_template),
             subscribable=_has(upstream, "resources.subscribe"),
-            **self._common,
         )
 
     def _bind_anything(self) -> Bound | None:
@@ -334,9 +333,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         template = self._names.rename_uri("{+uri}")
         definition = ResourceTemplateDefinition(template, "any resource")
         source = self._source(template)
-        return bind_definition(
-            definition, self._read_matched, hidden=True, source=source, **self._common
-        )
+        return self._bind(definition, self._read_matched, hidden=True, source=source)
 
     def _source(self, name: str) -> str:
         return f"{name!r} of {self._label}"
@@ -458,8 +455,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         if own is None:
             return None
         found = await self._with_errors(find(self._upstream_of(ctx), self._names, own))
-        if found is not None and self._common["requires"] is not None:
-            ctx.require(self._common["requires"])
+        if found is not None and self._requires is not None:
+            ctx.require(self._requires)
         return found
 
     # Subscriptions
