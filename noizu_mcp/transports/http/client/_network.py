@@ -40,14 +40,13 @@ class RequestBody(httpx2.AsyncByteStream):
         on_written: Called each time that the library has written them.
     """
 
-    def __init__(self, data: bytes, on_written: Callable[[], object] | None) -> None:
+    def __init__(self, data: bytes, on_written: Callable[[], object]) -> None:
         self._data = data
         self._on_written = on_written
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield self._data
-        if self._on_written is not None:
-            self._on_written()  # it asks for more only after writing
+        self._on_written()  # the library asks for more only after writing
 
 
 class JoiningTransport(httpx2.AsyncBaseTransport):
