@@ -14,7 +14,8 @@ from ..._value import JSONObject
 from ...jsonrpc import render
 from ...types import as_scopes
 from .._configuration import check_url, read_text
-from .._fetch import Fetcher, FetchError, FetchRequest
+from .._fetch import FetchError, FetchRequest
+from ._credentials import GrantRequest
 from ._discovery import IssuerMetadata, read_object
 from ._stores import CredentialStore
 from ._tokens import ClientRegistration, choose_auth_method, explain, read_lifetime
@@ -128,28 +129,25 @@ async def stored_registration(
 
 async def register(
     identity: ClientIdentity,
-    issuer: IssuerMetadata,
+    grant: GrantRequest,
     redirect_uri: str,
     scopes: tuple[str, ...],
     *,
     native: bool,
-    fetcher: Fetcher,
-    store: CredentialStore,
 ) -> ClientRegistration:
-    """Register a client, and store the registration.
+    """Register a client at the authorization server of a request, and store the registration.
 
     Args:
         identity: The identity of the program.
-        issuer: The authorization server.
+        grant: The request for tokens.
         redirect_uri: Its redirect URI.
         scopes: The scopes that it may request; none: those that the issuer gives by default.
         native: True if it runs on the person's machine.
-        fetcher: Makes the request.
-        store: Stores the registration.
 
     Raises:
         AuthError: The issuer does not support dynamic registration, or refuses.
     """
+    issuer = grant.found.issuer
     url = issuer.registration_endpoint
     if not url:
         raise AuthError(
@@ -162,7 +160,7 @@ async def register(
         document["scope"] = " ".join(scopes)
     request = FetchRequest(url=url, method="POST", headers=_HEADERS, body=render(document))
     try:
-        answer = await fetcher.fetch(request)
+        answer = await grant.fetcher.fetch(request)
     except FetchError as error:
         raise AuthError(f"the registration at {url} cannot be reached: {error}") from error
     found = read_object(answer.body) or {}
@@ -174,7 +172,7 @@ async def register(
             " and give client_id="
         )
     known = attrs.evolve(_read_registration(found, client_id, issuer, redirect_uri), scopes=scopes)
-    await store.save(registration_key(issuer.issuer), attrs.asdict(known))
+    await grant.store.save(registration_key(issuer.issuer), attrs.asdict(known))
     return known
 
 

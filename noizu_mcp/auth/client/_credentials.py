@@ -22,10 +22,10 @@ Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; RFC 6749 section 6; OA
 section 4.3.1 (rotation).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 import attrs
@@ -40,8 +40,10 @@ from ._tokens import (
     LOST,
     NONCE_WANTED,
     TOKEN_TIMEOUT,
+    ClientRegistration,
     Login,
     TokenClient,
+    TokenParams,
     TokenRefused,
     Tokens,
     union,
@@ -75,19 +77,39 @@ class GrantRequest:
     tokens: TokenClient
     pause: Callable[[], AbstractContextManager[object]] = nullcontext
 
-
-class Grant(Protocol):
-    """A way to get tokens from an authorization server."""
-
-    async def obtain(self, request: GrantRequest) -> Login:
-        """Get tokens.
+    async def redeem(
+        self,
+        params: TokenParams | Callable[[], Awaitable[TokenParams]],
+        client: ClientRegistration,
+        scopes: tuple[str, ...],
+    ) -> Login:
+        """Request the tokens at the token endpoint.
 
         Args:
-            request: The request.
+            params: The parameters of the grant; see `TokenClient.request`.
+            client: The client.
+            scopes: The scopes that are requested.
 
         Raises:
-            AuthError: No tokens could be obtained; the text says why, and what to do.
+            TokenRefused: The endpoint answered with an error.
+            AuthError: It did not answer, or not with a token.
         """
+        issuer = self.found.issuer
+        return Login(
+            issuer=issuer.issuer,
+            token_endpoint=issuer.token_endpoint,
+            revocation_endpoint=issuer.revocation_endpoint,
+            resource=self.found.resource,
+            requested=scopes,
+            client=client,
+            tokens=await self.tokens.request(
+                issuer.token_endpoint, params, client=client, requested=scopes
+            ),
+        )
+
+
+#: Gets tokens from an authorization server; an `AuthError` says why not, and what to do.
+Grant = Callable[[GrantRequest], Awaitable[Login]]
 
 
 class TokenCredentials:
@@ -286,7 +308,7 @@ class TokenCredentials:
             tokens=self._tokens,
             pause=refusal.pause,
         )
-        granted = await self._grant.obtain(request)
+        granted = await self._grant(request)
         self._granted = granted.tokens.access_token
         return await self._save(granted)
 

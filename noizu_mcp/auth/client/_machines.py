@@ -109,7 +109,7 @@ class Machine(ABC):
         client_id = self._identity.client_id
         return TokenCredentials(
             server,
-            _MachineGrant(self._register, self._prove),
+            self._obtain,
             scopes=self._scopes,
             store=self._store,
             key=" ".join((type(self).__name__, str(client_id), server.url, self._person)).strip(),
@@ -118,6 +118,20 @@ class Machine(ABC):
             fetcher=self._fetcher or ClientFetcher(server, allow_private=self._allow_private),
             dpop=self._dpop,
         )
+
+    async def _obtain(self, request: GrantRequest) -> Login:
+        """Get tokens; see `Grant`."""
+        issuer, previous = request.found.issuer, request.previous
+        client = self._register(issuer, None if previous is None else previous.issuer)
+
+        async def make_params() -> TokenParams:
+            scope = " ".join(request.scopes)
+            proof = await self._prove(request)
+            return {"scope": scope, "resource": request.found.resource, **proof}
+
+        login = await request.redeem(make_params, client, request.scopes)
+        # A machine needs no refresh token (RFC 6749 section 4.4.3): it asks again.
+        return attrs.evolve(login, tokens=attrs.evolve(login.tokens, refresh_token=""))
 
     def _register(self, issuer: IssuerMetadata, known_at: str | None) -> ClientRegistration:
         """Make the registration of this client at an issuer.
@@ -135,49 +149,6 @@ class Machine(ABC):
     @abstractmethod
     async def _prove(self, request: GrantRequest) -> TokenParams:
         """Make the parameters of the grant."""
-
-
-class _MachineGrant:
-    """Gets tokens by the credentials of a machine; see `Grant`.
-
-    Args:
-        register: Makes the registration of the client at an issuer, given the issuer of
-            its earlier tokens.
-        prove: Makes the parameters of the grant.
-    """
-
-    def __init__(
-        self,
-        register: Callable[[IssuerMetadata, str | None], ClientRegistration],
-        prove: Callable[[GrantRequest], Awaitable[TokenParams]],
-    ) -> None:
-        self._register = register
-        self._prove = prove
-
-    async def obtain(self, request: GrantRequest) -> Login:
-        """Get tokens; see `Grant`."""
-        issuer, previous = request.found.issuer, request.previous
-        client = self._register(issuer, None if previous is None else previous.issuer)
-        tokens = await request.tokens.request(
-            issuer.token_endpoint,
-            partial(self._make_params, request),
-            client=client,
-            requested=request.scopes,
-        )
-        return Login(
-            issuer=issuer.issuer,
-            token_endpoint=issuer.token_endpoint,
-            revocation_endpoint=issuer.revocation_endpoint,
-            resource=request.found.resource,
-            requested=request.scopes,
-            client=client,
-            # A machine needs no refresh token (RFC 6749 section 4.4.3): it asks again.
-            tokens=attrs.evolve(tokens, refresh_token=""),
-        )
-
-    async def _make_params(self, request: GrantRequest) -> TokenParams:
-        scope = " ".join(request.scopes)
-        return {"scope": scope, "resource": request.found.resource, **await self._prove(request)}
 
 
 class ClientCredentials(Machine):
