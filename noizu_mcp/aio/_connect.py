@@ -98,16 +98,24 @@ class AsyncioClient(AsyncioAdapter[Client], Client):
         if session.pending.is_closed or session.renewal.is_lost or self._checks.may_list:
             return await self._side.run_trio(cross)
         params: JSONObject = {"name": name, "arguments": dict(arguments or {})}
+        timeout = options.get("timeout")
         try:
-            first = await self._exchange("tools/call", params, asyncio.Event(), **options)
+            first = await session.exchange(
+                "tools/call",
+                params,
+                patience=self.timeout if timeout is None else timeout,
+                progress=options.get("progress"),
+                arrived=asyncio.Event(),
+            )
         except (SessionEnded, McpError) as error:
             # Both are refusals before the tool ran, so the call can be sent again.
             if isinstance(error, McpError) and not self._calls.are_headers_wrong(error):
                 raise
             return await self._side.run_trio(cross)
+        finish = partial(self._calls.finish, params, dict(first), **options)
         if first.get("resultType") != "input_required":
-            return await self._calls.finish(params, first)
-        return await self._side.run_trio(partial(self._calls.finish, params, first, **options))
+            return await finish()
+        return await self._side.run_trio(finish)
 
 
 class _AsyncioLiveList(AsyncioAdapter[LiveList[Any]], LiveList[Any]):

@@ -11,9 +11,11 @@ error, or after `MAX_ROUNDS`: a server must not keep the call running forever.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, cast
 
+import attrs
 import trio
 
 from .._errors import McpError, ProtocolError
+from .._limits import Limits
 from .._value import JSON, JSONObject
 from ..engine import is_crash, single_failure, throttled_log, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
@@ -38,26 +40,41 @@ class HandlerCalls(Protocol):
         """Call a method; see `BoundHandler`."""
 
 
+@attrs.frozen
+class ClientSide:
+    """The client's side of a connection.
+
+    Attributes:
+        info: The `Implementation` of the client, in wire form.
+        capabilities: The capabilities of the client, in wire form.
+        handler: Answers requests of the server and handles its notifications.
+        limits: The limits of the connection.
+        roots: The roots of the client, in wire form; None if the handler lists them.
+    """
+
+    info: JSONObject
+    capabilities: JSONObject
+    handler: HandlerCalls
+    limits: Limits
+    roots: Sequence[JSONObject] | None
+
+
 class Answerer:
     """Answers requests of the server with a handler.
 
     Args:
-        handler: The handler of the client.
-        capabilities: The capabilities that were sent to the server.
-        threads: The maximum number of threads for sync handler methods.
+        side: The client's side of the connection.
 
     Attributes:
         roots: The roots of the client, in wire form; None if the handler lists them.
     """
 
-    def __init__(
-        self, handler: HandlerCalls, capabilities: Mapping[str, JSON], threads: int
-    ) -> None:
-        self.roots: Sequence[Mapping[str, JSON]] | None = None
-        self._handler = handler
-        self._capabilities = capabilities
+    def __init__(self, side: ClientSide) -> None:
+        self.roots = side.roots
+        self._handler = side.handler
+        self._capabilities = side.capabilities
         # A separate limiter: people are slow, and would occupy all threads of the program.
-        self._threads = trio.CapacityLimiter(threads)
+        self._threads = trio.CapacityLimiter(side.limits.threads)
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:
         """Answer one request of the server.

@@ -10,7 +10,7 @@ import trio
 from .._errors import ConnectionClosed, ProtocolError
 from .._schema_engine import EngineName
 from .._value import JSONObject
-from ..engine import Arrival, single_failure
+from ..engine import single_failure
 from ..protocol import CHANGES
 from ..types import (
     SKILLS,
@@ -130,25 +130,6 @@ class Client:
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
             return note_headers(result, mirrored)
-        return dict(result)
-
-    async def _exchange(
-        self,
-        method: str,
-        params: JSONObject,
-        arrived: Arrival,
-        *,
-        timeout: float | None = None,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> JSONObject:
-        """Send a request in the current session, for a task that waits for its own event."""
-        result = await self._session.exchange(
-            method,
-            params,
-            patience=self.timeout if timeout is None else timeout,
-            progress=progress,
-            arrived=arrived,
-        )
         return dict(result)
 
     async def notify(self, method: str, params: Mapping[str, object] | None = None) -> None:
