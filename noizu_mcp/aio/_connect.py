@@ -95,7 +95,7 @@ class AsyncioClient(AsyncioAdapter[Client], Client):
         self._side.check()
         cross = partial(self._inner.call_tool, name, arguments, **options)
         session = self._session
-        if session.pending.is_closed or session.renewal.is_lost or self._checks.may_list:
+        if session.pending.is_closed or session.renewal.is_lost or self._calls.is_strict:
             return await self._side.run_trio(cross)
         params: JSONObject = {"name": name, "arguments": dict(arguments or {})}
         timeout = options.get("timeout")

@@ -33,8 +33,7 @@ from ..types import (
 )
 from ._answers import answer_rounds, read_roots
 from ._cache import CACHE_SIZE, READ, CacheKey, ResponseCache
-from ._calls import ToolCalls
-from ._checks import OutputChecks, Strictness
+from ._calls import Strictness, ToolCalls
 from ._list_reader import (
     PROMPTS,
     RESOURCES,
@@ -80,10 +79,9 @@ class Client:
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
 
-        self._checks = OutputChecks(strictness, session, self._read_tools, schema_engine)
-        self._lists = ListReader(self.request, session.limits, self._cache, self._checks.learn)
-        self._calls = ToolCalls(session, self.request, self._read_tools, self._checks)
-        session.observers += (self._cache.note, self._checks.note)
+        self._calls = ToolCalls(session, self.request, self._read_tools, strictness, schema_engine)
+        self._lists = ListReader(self.request, session.limits, self._cache, self._calls.learn)
+        session.observers += (self._cache.note, self._calls.note)
 
     async def _read_tools(self) -> None:
         await self._lists.all(TOOLS, anew=True)

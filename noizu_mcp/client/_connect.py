@@ -20,7 +20,7 @@ from ..events import Listen, Telemetry
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import ClientSide, read_roots
-from ._checks import Strictness
+from ._calls import Strictness
 from ._client import Client
 from ._handlers import BoundHandler, ClientHandler, abilities, overrides
 from ._negotiate import negotiate
