@@ -50,7 +50,7 @@ from ._session import ClientSession, Progress
 from ._views import LiveList, watch_server
 
 #: The result of a list method: everything, or the page that was asked for.
-Listed = list[Definition] | Page[Definition]
+ListResult = list[Definition] | Page[Definition]
 
 
 class Client:
@@ -139,7 +139,7 @@ class Client:
     async def list_tools(self, *, page: None = None) -> list[ToolDefinition]: ...
     @overload
     async def list_tools(self, *, page: str) -> Page[ToolDefinition]: ...
-    async def list_tools(self, *, page: str | None = None) -> Listed[ToolDefinition]:
+    async def list_tools(self, *, page: str | None = None) -> ListResult[ToolDefinition]:
         """List the tools of the server.
 
         Args:
@@ -159,7 +159,7 @@ class Client:
     async def list_resources(self, *, page: None = None) -> list[ResourceDefinition]: ...
     @overload
     async def list_resources(self, *, page: str) -> Page[ResourceDefinition]: ...
-    async def list_resources(self, *, page: str | None = None) -> Listed[ResourceDefinition]:
+    async def list_resources(self, *, page: str | None = None) -> ListResult[ResourceDefinition]:
         """List the resources of the server; see `list_tools`."""
         return await self._list(RESOURCES, page)
 
@@ -171,7 +171,7 @@ class Client:
     async def list_resource_templates(self, *, page: str) -> Page[ResourceTemplateDefinition]: ...
     async def list_resource_templates(
         self, *, page: str | None = None
-    ) -> Listed[ResourceTemplateDefinition]:
+    ) -> ListResult[ResourceTemplateDefinition]:
         """List the resource templates of the server; see `list_tools`."""
         return await self._list(TEMPLATES, page)
 
@@ -179,11 +179,11 @@ class Client:
     async def list_prompts(self, *, page: None = None) -> list[PromptDefinition]: ...
     @overload
     async def list_prompts(self, *, page: str) -> Page[PromptDefinition]: ...
-    async def list_prompts(self, *, page: str | None = None) -> Listed[PromptDefinition]:
+    async def list_prompts(self, *, page: str | None = None) -> ListResult[PromptDefinition]:
         """List the prompts of the server; see `list_tools`."""
         return await self._list(PROMPTS, page)
 
-    async def _list(self, kind: ListKind[Definition], page: str | None) -> Listed[Definition]:
+    async def _list(self, kind: ListKind[Definition], page: str | None) -> ListResult[Definition]:
         if page is None:
             return await self._lists.all(kind)
         return await self._lists.page(kind, page)

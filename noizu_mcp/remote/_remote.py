@@ -50,10 +50,10 @@ from ..types import (
     ToolResult,
 )
 from ._answers import AnswerType, read_answer
-from ._pooled_connection import Unavailable
+from ._shared_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
 from ._tasks import call_with_tasks
-from ._upstream import Definition, Upstream
+from ._upstream import AnyDefinition, Upstream
 
 if TYPE_CHECKING:
     from ..types import RequireScopes
@@ -76,7 +76,7 @@ _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
 
 
 #: The class of the definitions in one list.
-Listed = TypeVar("Listed", bound=Definition)
+ListedType = TypeVar("ListedType", bound=AnyDefinition)
 
 
 class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
@@ -245,10 +245,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return found if self._anything is None else [*found, self._anything]
 
     async def _list(
-        self, kind: str, bind: Callable[[Upstream, Listed], Bound], ctx: Context
+        self, kind: str, bind: Callable[[Upstream, ListedType], Bound], ctx: Context
     ) -> list[Bound]:
         upstream = self._upstream_of(ctx)
-        listed = cast(Sequence[Listed], await upstream.list(kind))
+        listed = cast(Sequence[ListedType], await upstream.list(kind))
         # The same objects while the list is the same: they are not bound again.
         before = self._made.get(kind)
         if before is None or before[0] is not listed:
@@ -257,7 +257,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return before[1]
 
     def _try(
-        self, bind: Callable[[Upstream, Listed], Bound], upstream: Upstream, definition: Listed
+        self,
+        bind: Callable[[Upstream, ListedType], Bound],
+        upstream: Upstream,
+        definition: ListedType,
     ) -> Bound | None:
         """Bind a definition; None if clients must not get it."""
         try:

@@ -31,7 +31,7 @@ from ..jsonrpc import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
 from ..server import ServerContext
 from ..types import TASKS, InputRequest, Task
 from ._answers import read_question
-from ._pooled_connection import Unavailable
+from ._shared_connection import Unavailable
 from ._upstream import Upstream
 
 #: Seconds between two `tasks/get`, where the server names none; and the bounds for what it names.

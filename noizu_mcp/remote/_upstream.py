@@ -3,7 +3,7 @@
 Theory of operation. One connection is open for as long as this server is served. It carries every
 request, until the server asks a question up to 2025-11-25 while a request is in flight. From then
 on there is a pool of connections: each caller has one to itself for as long as it has requests in
-flight, so that a question reaches the right caller; see `PooledConnection`. A connection that is
+flight, so that a question reaches the right caller; see `SharedConnection`. A connection that is
 free is used again, first by its last caller, and is closed after `IDLE` seconds. When all
 connections of a full pool are in use, requests share the first one. Servers that never ask, and
 servers of 2026-07-28, have one connection.
@@ -39,9 +39,9 @@ from ..types import (
     ResourceTemplateDefinition,
     ToolDefinition,
 )
-from ._pooled_connection import PooledConnection, caller_of
+from ._shared_connection import SharedConnection, caller_of
 
-Definition = ToolDefinition | PromptDefinition | ResourceDefinition | ResourceTemplateDefinition
+AnyDefinition = ToolDefinition | PromptDefinition | ResourceDefinition | ResourceTemplateDefinition
 
 #: Seconds after which an unused connection of the pool is closed.
 IDLE: Final = 60.0
@@ -80,7 +80,7 @@ class Upstream:
         changed: Callable[[str], object],
         updated: Callable[[str], object],
     ) -> None:
-        self.lists: dict[str, Sequence[Definition]] = {}
+        self.lists: dict[str, Sequence[AnyDefinition]] = {}
         self._began = trio.current_time()
         self._changed = changed
         self._updated = updated
@@ -96,7 +96,7 @@ class Upstream:
         self._asks = False
         self._nursery: trio.Nursery
         self._make = partial(
-            PooledConnection, name, target, options, on_question=self._note_question
+            SharedConnection, name, target, options, on_question=self._note_question
         )
         self.first = self._make(observe=self._observe, use=self._use, on_status=self._note_status)
         self.connection = self.first.connection
@@ -110,7 +110,7 @@ class Upstream:
     async def request(
         self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
     ) -> JSONObject:
-        """Send a request of a caller, and return its result; see `PooledConnection.request`."""
+        """Send a request of a caller, and return its result; see `SharedConnection.request`."""
         pooled = self._choose(ctx) if self._asks else self.first
         return await pooled.request(method, params, ctx, extensions)
 
@@ -130,7 +130,7 @@ class Upstream:
     def _note_question(self) -> None:
         self._asks = True
 
-    def _choose(self, ctx: ServerContext) -> PooledConnection:
+    def _choose(self, ctx: ServerContext) -> SharedConnection:
         """Choose the connection of a request: one without requests of other callers."""
         caller = caller_of(ctx)
         free = [pooled for pooled in self._pool if pooled.is_free_for(caller)]
@@ -143,7 +143,7 @@ class Upstream:
         self._nursery.start_soon(self._keep, pooled)
         return pooled
 
-    async def _keep(self, pooled: PooledConnection) -> None:
+    async def _keep(self, pooled: SharedConnection) -> None:
         """Keep a connection of the pool until it was unused for `IDLE` seconds."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pooled.connection.run)
@@ -182,7 +182,7 @@ class Upstream:
 
     # Lists
 
-    async def list(self, name: str) -> Sequence[Definition]:
+    async def list(self, name: str) -> Sequence[AnyDefinition]:
         """Return the definitions that the server listed last.
 
         Args:
@@ -219,10 +219,10 @@ class Upstream:
         self._changed(_KINDS[name])
 
     @staticmethod
-    async def _read(client: Client, name: str) -> Sequence[Definition]:
+    async def _read(client: Client, name: str) -> Sequence[AnyDefinition]:
         if not client.capabilities.has(_KINDS[name]):
             return ()
-        found: Sequence[Definition] = ()
+        found: Sequence[AnyDefinition] = ()
         try:
             found = await getattr(client, f"list_{name}")()
         except McpError as error:

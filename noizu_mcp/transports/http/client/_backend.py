@@ -201,7 +201,7 @@ class Backend:
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
-        self._make_body = _network.RequestBody
+        self._make_body = _network.SentBody
         self._target = target
         # Parsed here and not for each request, which would take a tenth of the time of a call.
         self._url = httpx2.URL(target.url)

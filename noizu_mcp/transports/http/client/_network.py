@@ -32,7 +32,7 @@ _ERRORS: Final = (
 SMALL: Final = 8 * 1024
 
 
-class RequestBody(httpx2.AsyncByteStream):
+class SentBody(httpx2.AsyncByteStream):
     """The body of a request.
 
     Args:

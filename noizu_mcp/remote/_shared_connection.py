@@ -74,7 +74,7 @@ class _PendingCall:
         self.missing: McpError | None = None
 
 
-class PooledConnection:
+class SharedConnection:
     """One connection to a server, and the callers whose requests are in flight on it.
 
     Args:
@@ -284,7 +284,7 @@ class _Questions(ClientHandler):
 
     sampling_tools = True
 
-    def __init__(self, pooled: PooledConnection) -> None:
+    def __init__(self, pooled: SharedConnection) -> None:
         self._pooled = pooled
 
     async def handle_elicitation(self, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
