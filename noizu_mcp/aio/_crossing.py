@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar, cast
 from .._util import Parameters, Returned
 from ..engine.aio import TrioSide, enter_trio
 
-Adapted = TypeVar("Adapted")
+OfTrio = TypeVar("OfTrio")
 
 #: The class for asyncio, by the class for trio. It is called with the object and the trio side.
 _SHOWN: Final[dict[type, Callable[[object, TrioSide], object]]] = {}
@@ -35,7 +35,7 @@ def with_options_of(
     return give
 
 
-class AsyncioAdapter(Generic[Adapted]):
+class AsyncioAdapter(Generic[OfTrio]):
     """The base of the classes for asyncio; the class for trio is their last base.
 
     Members that such a class defines itself are not replaced.
@@ -49,7 +49,7 @@ class AsyncioAdapter(Generic[Adapted]):
     # Beside the shared attributes.
     __slots__ = ("_inner", "_side")
 
-    def __init__(self, inner: Adapted, side: TrioSide) -> None:
+    def __init__(self, inner: OfTrio, side: TrioSide) -> None:
         object.__setattr__(self, "__dict__", vars(inner))
         self._inner = inner
         self._side = side
@@ -81,10 +81,10 @@ def check_on_asyncio(name: str, sync: str) -> None:
         ) from None
 
 
-def show(value: Adapted, side: TrioSide) -> Adapted:
+def show(value: OfTrio, side: TrioSide) -> OfTrio:
     """Return the object for asyncio in place of an object for trio; other values unchanged."""
     shown = _SHOWN.get(type(value))
-    return value if shown is None else cast(Adapted, shown(value, side))
+    return value if shown is None else cast(OfTrio, shown(value, side))
 
 
 def _cross(name: str, member: object) -> object:
