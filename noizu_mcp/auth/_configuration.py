@@ -7,6 +7,8 @@ number, so with a `leeway` of NaN a token would never expire.
 import ipaddress
 import re
 from collections.abc import Iterable
+from importlib import import_module
+from types import ModuleType
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,6 +16,22 @@ from .._util import is_number
 
 # `urlsplit` drops tabs and newlines, and programs treat quotes and backslashes differently.
 _PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
+
+
+def load_with_pyjwt(module: str, purpose: str) -> ModuleType:
+    """Load a module that uses PyJWT, which only some options need.
+
+    Args:
+        module: Its name.
+        purpose: Its purpose, for the message.
+
+    Raises:
+        ImportError: PyJWT is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{purpose} needs PyJWT: pip install 'noizu-mcp[auth]'") from error
 
 
 def read_seconds(value: object, name: str, *, zero: bool = False) -> float:

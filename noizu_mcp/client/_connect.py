@@ -119,7 +119,7 @@ async def connect(
             no `file://` URI; or `strictness` or `schema_engine` is unknown, or cannot be loaded.
     """
     check_on_trio("connect", _ELSEWHERE)
-    side, bound = _read_side(handler, client_info, capabilities, roots, limits)
+    side = _read_side(handler, client_info, capabilities, roots, limits)
     listeners = _read_listeners(telemetry)
     # If a server in memory crashes, its stream closes too: its own exception says more.
     with single_failure(ConnectionClosed):
@@ -143,7 +143,7 @@ async def connect(
                     schema_engine=schema_engine,
                     cache=cache,
                 )
-                stack.enter_context(bound.connected(client))
+                stack.enter_context(side.handler.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
@@ -200,7 +200,7 @@ def _read_side(
     capabilities: ClientCapabilities | None,
     roots: Sequence[Root | str | Mapping[str, object]] | None,
     limits: Limits,
-) -> tuple[ClientSide, BoundHandler]:
+) -> ClientSide:
     """Read the client's side of a connection, before any server is reached; see `connect`."""
     inner = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):
@@ -209,8 +209,7 @@ def _read_side(
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(inner, roots=roots is not None), **given}
     named = (info or Implementation("noizu-mcp", __version__)).to_wire()
-    bound = BoundHandler(inner)
-    return ClientSide(named, offered, bound, limits, listed), bound
+    return ClientSide(named, offered, BoundHandler(inner), limits, listed)
 
 
 def _read_roots(

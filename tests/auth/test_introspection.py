@@ -64,7 +64,7 @@ async def test_what_is_asked(peer, make):
         "token_type_hint": ["access_token"],
     }
     scheme, _, pair = asked.headers["authorization"].partition(" ")
-    assert (scheme, base64.b64decode(pair)) == ("Basic", b"mcp%3Aserver:a+b%26c")
+    assert (scheme, base64.b64decode(pair)) == ("Basic", b"mcp%3Aserver:a%20b%26c")
 
 
 async def test_who_it_is(make):

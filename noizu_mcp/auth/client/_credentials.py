@@ -32,6 +32,7 @@ import attrs
 import trio
 
 from ..._errors import AuthError
+from .._configuration import load_with_pyjwt
 from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresses_of, is_public
 from ._discovery import Discovered, discover
 from ._stores import CredentialStore
@@ -342,16 +343,12 @@ class TokenCredentials:
 
 
 def load_signing() -> ModuleType:
-    """Load the module that signs with PyJWT; most strategies do not need it.
+    """Load the module that signs with PyJWT.
 
     Raises:
         ImportError: PyJWT is not installed.
     """
-    try:
-        from . import _signing
-    except ImportError as error:
-        raise ImportError("signing needs PyJWT: pip install 'noizu-mcp[auth]'") from error
-    return _signing
+    return load_with_pyjwt("noizu_mcp.auth.client._signing", "signing")
 
 
 def authorization_of(tokens: Tokens) -> str:

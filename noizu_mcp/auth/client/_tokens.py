@@ -5,11 +5,10 @@ from, and the client that they were issued to. They belong together: none of the
 another issuer.
 """
 
-import base64
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import attrs
 import trio
@@ -18,7 +17,7 @@ from ..._errors import AuthError
 from ..._printable import printable
 from ..._util import is_number
 from ..._value import JSONObject
-from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
+from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse, basic_authorization
 from ._discovery import IssuerMetadata, read_object
 
 if TYPE_CHECKING:
@@ -296,10 +295,7 @@ def authenticate(client: ClientRegistration) -> tuple[list[tuple[str, str]], dic
     # The name is in the form in each case: some servers look for it there only.
     named = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic":
-        # Both are form-encoded first, so that a colon in them stays in them; a space as %20, since
-        # not every server reads + as one.
-        pair = ":".join(quote(each, safe="") for each in (client.client_id, client.client_secret))
-        return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], named
+        return [basic_authorization(client.client_id, client.client_secret)], named
     if client.auth_method == "client_secret_post":
         return [], {**named, "client_secret": client.client_secret}
     return [], named
