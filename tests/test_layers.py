@@ -59,6 +59,7 @@ BELOW = (
     "_class_body",
     "_foreign",
     "_nearest",
+    "_media_types",
     "_media",
     "_http_body",
     "_http_log",

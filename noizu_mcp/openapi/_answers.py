@@ -3,9 +3,9 @@
 import json
 from typing import Any, Final
 
+from .._media_types import is_json, is_text
 from .._util import json_text
 from ..types import Content, ResourceContents, ToolResult
-from ._media_types import is_json, is_text
 from ._operations import ApiRequest
 
 #: Characters of the body of an error that a model gets to see.

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 import attrs
 
+from .._media_types import essence_of, is_concrete, is_json, is_text
 from .._util import json_text
 from .._value import JSONObject
 from ._document import ApiDocument, DocumentError, branches_of
-from ._media_types import is_concrete, is_json, is_text
 from ._parameters import BadValue, Pairs, Parameter, join, quoted, read_parameter, text_of
 from ._schemas import BASE64, is_binary
 
@@ -185,7 +185,7 @@ def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
     described = {
         kind: _fields(document, kinds[kind])
         for kind in usable
-        if _essence(kind) in (_FORM, _MULTIPART) and not any(map(is_json, usable))
+        if essence_of(kind) in (_FORM, _MULTIPART) and not any(map(is_json, usable))
     }
     required = body.get("required") is True
     kind = _choose(usable, described)
@@ -199,8 +199,8 @@ def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
     if _takes_files(kind, fields):
         about.append(_ABOUT_FILES)
     if kind in described:
-        kind = _essence(kind)
-    elif _is_any(kind):
+        kind = essence_of(kind)
+    elif essence_of(kind) in ("*/*", "application/*"):
         # Documents that were converted from Swagger have this for bodies of JSON.
         kind = _BYTES if any(map(is_binary, branches_of(document, schema))) else "application/json"
     if kind not in described and not is_json(kind):
@@ -219,26 +219,17 @@ def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _FormFiel
     ranks: tuple[Callable[[str], bool], ...] = (
         is_json,
         lambda kind: _takes_files(kind, described.get(kind, {})),
-        lambda kind: _essence(kind) == _FORM,
-        lambda kind: _essence(kind) == _MULTIPART,
+        lambda kind: essence_of(kind) == _FORM,
+        lambda kind: essence_of(kind) == _MULTIPART,
         is_text,
-        lambda kind: _essence(kind) == _BYTES,
-        lambda kind: not _essence(kind).startswith("multipart/"),
+        lambda kind: essence_of(kind) == _BYTES,
+        lambda kind: not essence_of(kind).startswith("multipart/"),
     )
     return next((kind for fits in ranks for kind in kinds if fits(kind)), None)
 
 
 def _takes_files(kind: str, fields: Mapping[str, _FormField]) -> bool:
-    return _essence(kind) == _MULTIPART and any(field.is_file for field in fields.values())
-
-
-def _essence(kind: str) -> str:
-    """Return a media type without its parameters."""
-    return kind.partition(";")[0].strip().lower()
-
-
-def _is_any(kind: str) -> bool:
-    return _essence(kind) in ("*/*", "application/*")
+    return essence_of(kind) == _MULTIPART and any(field.is_file for field in fields.values())
 
 
 def _fields(document: ApiDocument, media: JSONObject) -> dict[str, _FormField]:

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 import attrs
 
 from .._log import logger
+from .._media_types import is_json
 from .._value import JSONObject
 from ..types import Annotations
 from ._bodies import FormPart, Payload, RequestBody, read_body
 from ._document import ApiDocument, DocumentError
-from ._media_types import is_json
 from ._parameters import BadValue, Pairs, Parameter, join, read_parameter
 from ._schemas import SchemaConverter
 

@@ -9,9 +9,9 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
 from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES
+from .._media_types import is_text
 from .._value import JSONObject
 from ._document import ApiDocument, DocumentError
-from ._media_types import is_text
 
 #: Schemas behind one argument or result; a model reads all of them.
 MAX_DEFINITIONS: Final = 500
