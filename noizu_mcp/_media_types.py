@@ -1,4 +1,4 @@
-"""Media types: those of files by their names, and what a name says about the contents."""
+"""Media types: of files, by their names; and whether one is text or JSON."""
 
 import functools
 import mimetypes
@@ -60,7 +60,7 @@ def read_contents(name: str, data: bytes, mime_type: str | None = None) -> tuple
     Args:
         name: The name of the file.
         data: Its bytes.
-        mime_type: The media type; None for that of the name.
+        mime_type: The media type; None: by the name.
 
     Returns:
         The type; then a text whose UTF-8 is the bytes, or the bytes.

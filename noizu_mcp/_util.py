@@ -8,9 +8,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, Literal, ParamSpec, TypeGuard, TypeVar, TypeVarTuple
 
 #: The type of the value that a function returns.
@@ -142,7 +142,7 @@ def final(cls: _Class) -> _Class:
     return cls
 
 
-def publish(namespace: dict[str, Any], later: Iterable[str] = ()) -> None:
+def publish(namespace: dict[str, Any], homes: Mapping[str, str] = MappingProxyType({})) -> None:
     """Publish the names of a folder: its `__all__`, and its name as their `__module__`.
 
     Tracebacks, `repr` and pickles then show the name that users import, and not a private file. A
@@ -150,7 +150,7 @@ def publish(namespace: dict[str, Any], later: Iterable[str] = ()) -> None:
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`.
-        later: Names that load when they are first used; `late` publishes them.
+        homes: The names that load when they are first used; `late` publishes them.
     """
     package = namespace["__name__"]
     if "__all__" not in namespace:
@@ -163,7 +163,7 @@ def publish(namespace: dict[str, Any], later: Iterable[str] = ()) -> None:
             and not name.startswith("_")
             and getattr(value, "__name__", "") != f"{package}.{name}"
         ]
-        namespace["__all__"] = sorted({*exported, *later})
+        namespace["__all__"] = sorted({*exported, *" ".join(homes.values()).split()})
     for name in namespace["__all__"]:
         _publish_one(namespace.get(name), package)
 
@@ -183,20 +183,22 @@ def late(
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`, which will have `__all__` in it.
-        homes: The module of each name, as an import there would write it: `._client`. A folder that
-            is itself a public name has its own: `{"aio": ".aio"}`.
+        homes: The names of each module, which is written as an import there would write it:
+            `{"._client": "Client connect"}`. A module that is itself a public name has its own:
+            `{".aio": "aio"}`.
 
     Returns:
         `__getattr__` and `__dir__` of the folder.
     """
     package = namespace["__name__"]
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:
-        if name not in homes:
+        if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Stored in the folder: the next access does not come here.
-        module = import_module(homes[name], package)
-        value = namespace[name] = module if homes[name] == f".{name}" else getattr(module, name)
+        module = import_module(home_of[name], package)
+        value = namespace[name] = module if home_of[name] == f".{name}" else getattr(module, name)
         _publish_one(value, package)
         return value
 

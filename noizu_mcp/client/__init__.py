@@ -20,15 +20,11 @@ from ._targets import read_target as read_target
 from ._views import LiveList as LiveList
 
 _LATE = {
-    "Clients": "._several",
-    "KeptConnection": "._kept_connection",
-    "SyncClient": "._sync",
-    "SyncClients": "._sync_several",
-    "SyncLiveList": "._sync",
-    "TerminalHandler": ".terminal",
-    "connect_all": "._several",
-    "bound_name": "._several",
-    "told": "._kept_connection",
+    "._several": "Clients bound_name connect_all",
+    "._kept_connection": "KeptConnection told",
+    "._sync": "SyncClient SyncLiveList",
+    "._sync_several": "SyncClients",
+    ".terminal": "TerminalHandler",
 }
 
 if _TYPE_CHECKING:
