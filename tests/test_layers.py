@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
     | {"server", "transports", "client", "aio"},
-    "openapi": {"types", "components"},
+    "openapi": {"types", "schema", "components"},
     "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "check": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "models", "engine"}

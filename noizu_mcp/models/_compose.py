@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from hashlib import sha256
-from math import inf
 from typing import Any, Final, Literal
 
 import attrs
 
+from .._json_schema import modernize_bounds
 from .._pointer import pointer
 from .._util import final, json_text
 from .._value import JSONObject, Value
-from ..schema import Document, find_not_json, subschemas
+from ..schema import Document, read_document, subschemas
 
-#: Subschemas of a server's schema are at most that deep, as for `compile_schema`.
-_MAX_DEPTH: Final = 64
 #: Schema objects that one schema may become when its references are put in.
 MAX_NODES: Final = 5_000
 #: Times that a reference is followed on the way to itself.
@@ -103,11 +101,7 @@ def _modernize_keywords(new: JSONObject) -> None:
         new["prefixItems"] = new.pop("items")
         if rest is not None:
             new["items"] = rest
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(new.get(exclusive), bool):
-            applies = new.pop(exclusive)
-            if applies and bound in new:
-                new[exclusive] = new.pop(bound)
+    modernize_bounds(new)
     for name, wanted in _items(new.pop("dependencies", None)):
         keyword = "dependentRequired" if isinstance(wanted, list) else "dependentSchemas"
         new[keyword] = {**new.get(keyword, {}), name: wanted}
@@ -123,12 +117,9 @@ def _is_names(value: Any) -> bool:
 
 def find_fault(schema: JSONObject) -> str | None:
     """Tell why no part of a schema can be used; None if it can, at least after `mend`."""
-    unfit = find_not_json(schema, inf, _MAX_DEPTH)
-    if unfit is not None:
-        return unfit[1]
-    document = Document(schema)
-    if caps := document.broken_caps():
-        return caps[0]
+    document, faults = read_document(schema)
+    if document is None:
+        return faults[0].text
     return "it leads to itself without end" if document.is_endless() else None
 
 

@@ -8,9 +8,10 @@ reference, so schemas that refer to themselves are fine.
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
-from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES
+from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES, modernize_bounds
 from .._media_types import is_text
 from .._value import JSONObject
+from ..schema import or_null
 from ._document import ApiDocument, DocumentError
 
 #: Schemas behind one argument or result; a model reads all of them.
@@ -158,18 +159,5 @@ def _modernize(schema: Mapping[str, Any], found: JSONObject) -> JSONObject:
 
     Documents of 3.1 have them, too: many were converted, with their version only.
     """
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        flag = found.get(exclusive)
-        if isinstance(flag, bool):
-            del found[exclusive]
-            if flag and bound in found:
-                found[exclusive] = found.pop(bound)
-    if schema.get("nullable") is not True:
-        return found
-    if isinstance(found.get("type"), str):
-        found["type"] = [found["type"], "null"]
-        if isinstance(found.get("enum"), list) and None not in found["enum"]:
-            found["enum"] = [*found["enum"], None]
-    elif "type" not in found and not SCHEMA_LISTS.isdisjoint(found):
-        return {"anyOf": [found, {"type": "null"}]}
-    return found
+    modernize_bounds(found)
+    return or_null(found) if schema.get("nullable") is True else found

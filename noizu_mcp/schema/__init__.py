@@ -30,6 +30,7 @@ from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
 from .engines._engine import choose_engine as choose_engine
 from .jsonschema._document import Document as Document
+from .jsonschema._document import read_document as read_document
 from .jsonschema._keywords import or_null as or_null
 from .jsonschema._keywords import subschemas as subschemas
 from .jsonschema._values import find_not_json as find_not_json

@@ -216,7 +216,7 @@ def test_boolean_schemas(engine, boolean):
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        ([], "a schema is an object, true or false, not list"),
+        ([], "the schema: a schema is an object, true or false, not []"),
         ({"type": "strin"}, "type: takes one of null, boolean"),
         ({"properties": {"a": {"minLength": -1}}}, "properties.a.minLength: takes an integer of 0"),
         ({"patternProperties": 5}, "patternProperties: takes an object whose values are schemas"),

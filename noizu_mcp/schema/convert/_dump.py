@@ -18,7 +18,7 @@ import attrs
 
 from ..._util import json_text
 from ..._value import JSONObject
-from ..declare._nodes import Object
+from ..declare._nodes import Object, find_named
 
 #: The classes whose values are JSON already.
 ATOMS = frozenset({str, int, float, bool, type(None)})
@@ -118,11 +118,7 @@ def _choose_kind(cls: type) -> Dump:
     for kind, dump in _KINDS:
         if issubclass(cls, kind):
             return dump
-    for base in cls.__mro__:
-        named = _NAMED.get((base.__module__.partition(".")[0], base.__qualname__))
-        if named is not None:
-            return named
-    return _refuse
+    return find_named(cls, _NAMED) or _refuse
 
 
 def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:

@@ -11,11 +11,14 @@ from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, dataclass_transform
+from typing import Any, Final, NamedTuple, TypeVar, dataclass_transform
 
 #: Fields of a form once its classes are written out: a class that is written out twice at each of
 #: many levels grows without bound.
 MAX_PLACES: Final = 20_000
+
+
+_Entry = TypeVar("_Entry")
 
 
 class FormTooLarge(Exception):
@@ -131,6 +134,18 @@ def text_format(cls: type) -> Format | None:
         return None
     name, keywords, maker = made
     return Format(name, keywords, maker(cls), name in _TOTAL)
+
+
+def find_named(cls: type, table: Mapping[tuple[str, str], _Entry]) -> _Entry | None:
+    """Return the entry of a class, or of its nearest base; a library need not be imported for it.
+
+    Args:
+        cls: The class.
+        table: The entries, by the top-level package and the name of the class. A name has no
+            underscore at its end: numpy 1 called its boolean type `bool_`.
+    """
+    names = ((b.__module__.partition(".")[0], b.__qualname__.rstrip("_")) for b in cls.__mro__)
+    return next((table[name] for name in names if name in table), None)
 
 
 @dataclass_transform()
