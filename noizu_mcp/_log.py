@@ -102,7 +102,7 @@ class ThrottledLog:
         self._kinds: dict[Hashable, _LogEntries] = {}
         self._lock = threading.Lock()  # a server may serve in several threads
 
-    def warning(self, about: Hashable, text: str, *args: object, exc_info: Any = None) -> None:
+    def warning(self, about: Hashable, text: str, *args: object, exc_info: object = None) -> None:
         """Log a warning; see `entry`."""
         self.entry(logging.WARNING, about, text, *args, exc_info=exc_info)
 

@@ -40,7 +40,7 @@ class Picture(Protocol):
 MAX_FILE: Final = 10 * MIB
 
 
-def is_path(value: Any) -> bool:
+def is_path(value: object) -> bool:
     """Tell whether a value is the path of a file."""
     return isinstance(value, str | os.PathLike)
 

@@ -76,7 +76,7 @@ def is_number(value: object) -> TypeGuard[float]:
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Write a value as compact JSON, in the order of its keys.
 
     Args:
@@ -97,7 +97,7 @@ def json_text(value: Any) -> str:
 _URI: Final = r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 
 
-def is_uri(value: Any) -> bool:
+def is_uri(value: object) -> bool:
     """Tell whether a value is an absolute URI."""
     return isinstance(value, str) and re.fullmatch(_URI, value) is not None
 
@@ -106,7 +106,7 @@ def is_uri(value: Any) -> bool:
 _MAX_QUOTED: Final = 60
 
 
-def got(value: Any) -> str:
+def got(value: object) -> str:
     """Quote a wrong value for a message, shortened: `got 'x'`."""
     shown = repr(value)
     return f"got {shown if len(shown) <= _MAX_QUOTED else shown[: _MAX_QUOTED - 1] + '…'}"
@@ -135,7 +135,7 @@ def final(cls: _Class) -> _Class:
         The class, unchanged.
     """
 
-    def refuse(new: type[Any], /, **_: Any) -> None:
+    def refuse(new: type[object], /, **_: object) -> None:
         raise TypeError(f"{new.__name__} cannot subclass {cls.__name__}, which is final")
 
     type.__setattr__(cls, "__init_subclass__", classmethod(refuse))
@@ -168,7 +168,7 @@ def publish(namespace: dict[str, Any], homes: Mapping[str, str] = MappingProxyTy
         _publish_one(namespace.get(name), package)
 
 
-def _publish_one(value: Any, package: str) -> None:
+def _publish_one(value: object, package: str) -> None:
     ours = f"{package.partition('.')[0]}."
     # Other values have the module of their class, and may be frozen: they are left alone.
     named = isinstance(value, type) or hasattr(value, "__code__")
@@ -263,7 +263,7 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-def part_of(schema: Any, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
+def part_of(schema: object, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
     """Take a list or an object out of a schema; a peer judges its own schema.
 
     Args:

@@ -32,7 +32,7 @@ class Capability(abc.ABC):
     expires_at: float | None
     depth: int | None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Refuse a change: a handler could widen what it may call."""
         raise AttributeError(f"Capability.{name} cannot be changed; attenuate makes a narrower one")
 

@@ -216,35 +216,35 @@ class Context(abc.ABC, Generic[State]):
     # The eight levels of `server/utilities/logging` (RFC 5424), written out: editors complete them,
     # and a type checker finds a wrong one.
 
-    def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def debug(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `debug`."""
         return self.log("debug", data, logger)
 
-    def info(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def info(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `info`."""
         return self.log("info", data, logger)
 
-    def notice(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def notice(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `notice`."""
         return self.log("notice", data, logger)
 
-    def warning(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def warning(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `warning`."""
         return self.log("warning", data, logger)
 
-    def error(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def error(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `error`."""
         return self.log("error", data, logger)
 
-    def critical(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def critical(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `critical`."""
         return self.log("critical", data, logger)
 
-    def alert(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def alert(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `alert`."""
         return self.log("alert", data, logger)
 
-    def emergency(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def emergency(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `emergency`."""
         return self.log("emergency", data, logger)
 
@@ -258,7 +258,7 @@ class Context(abc.ABC, Generic[State]):
         self, message: str, model: Mapping[str, Any], *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel: ...
     async def elicit(
-        self, message: str, model: Any, *, timeout: float | Unset | None = UNSET
+        self, message: str, model: object, *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel:
         """Ask the user to fill in a form, and wait for the answer; on every revision.
 
@@ -287,7 +287,7 @@ class Context(abc.ABC, Generic[State]):
         # Before anything is sent: a model that is not flat is a mistake of the author, whatever the
         # client can do.
         shape = form_shape(model)
-        answer: Accept[Any] | Decline | Cancel = await self._ask(
+        answer: Accept[object] | Decline | Cancel = await self._ask(
             elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
         )
         return answer
@@ -320,16 +320,16 @@ class Context(abc.ABC, Generic[State]):
 
     async def sample(
         self,
-        messages: str | Sequence[Any],
+        messages: str | Sequence[object],
         *,
         max_tokens: int,
         system_prompt: str | None = None,
         temperature: float | None = None,
-        model_preferences: Mapping[str, Any] | None = None,
+        model_preferences: Mapping[str, object] | None = None,
         stop_sequences: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        tools: Sequence[ToolDefinition | Mapping[str, Any]] | None = None,
-        tool_choice: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
+        tools: Sequence[ToolDefinition | Mapping[str, object]] | None = None,
+        tool_choice: Mapping[str, object] | None = None,
         timeout: float | Unset | None = UNSET,
     ) -> "SamplingResult":
         """Ask the client's model, and wait for its answer; on every revision, see `elicit`.

@@ -51,7 +51,7 @@ def prompt(target: PromptTarget, /, **overrides: Unpack[Overrides]) -> Registrat
 @overload
 def prompt(function: Callable[..., Any], /, **options: Unpack[PromptOptions]) -> Registration: ...
 @refuses_decorating
-def prompt(target: Any, /, **overrides: Any) -> Registration:
+def prompt(target: object, /, **overrides: object) -> Registration:
     """Register a prompt with some of its options changed, or a function as a prompt.
 
     Args:

@@ -87,7 +87,7 @@ class ServedProvider(Protocol):
     def context(self, ctx: Context) -> Any:
         """Make the context of its own server for a request; None while it is not served."""
 
-    def expires(self, ctx: Any, feature: str) -> float:
+    def expires(self, ctx: object, feature: str) -> float:
         """Return the time when a list that it just gave must be asked for again."""
 
     async def can_watch(self, uri: str, ctx: Context) -> bool:
@@ -97,13 +97,13 @@ class ServedProvider(Protocol):
         """Tell whether it accepts subscriptions of a resource without a call of `can_watch`."""
 
 
-def _written(cls: type, name: str) -> Any:
+def _written(cls: type, name: str) -> object:
     """Return the method of a subclass; None if only the classes of this module have it."""
     found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
     return None if _is_ours(found) else found
 
 
-def _is_ours(method: Any) -> bool:
+def _is_ours(method: object) -> bool:
     return getattr(method, "__module__", None) == __name__
 
 
@@ -179,7 +179,7 @@ class BaseProvider(metaclass=BodyMeta):
         timeout: float | None = None,
         stale: float | None = None,
         shared: bool | None = None,
-        **unknown: Any,
+        **unknown: object,
     ) -> None:
         super().__init_subclass__()
         for name, value in (("timeout", timeout), ("stale", stale), ("shared", shared)):
@@ -230,7 +230,7 @@ class BaseProvider(metaclass=BodyMeta):
         """
         return Introduction()
 
-    def begin_serving(self, running: Any, changed: Changes) -> ServedProvider | None:
+    def begin_serving(self, running: object, changed: Changes) -> ServedProvider | None:
         """Begin what the provider needs wherever its server is served; by default nothing.
 
         `watch` is enough for most providers: it runs once for each server.
@@ -392,10 +392,10 @@ class Provider(ToolProvider, PromptProvider, ResourceProvider):
     """
 
 
-def check_providers(items: Iterable[Any]) -> list[Problem]:
+def check_providers(items: Iterable[object]) -> list[Problem]:
     """Find the problems of the `providers` of a server: items that are no instances of one."""
     problems = []
-    seen: list[Any] = []
+    seen: list[object] = []
     for index, item in enumerate(items):
         if isinstance(item, BaseProvider):
             if any(item is each for each in seen):

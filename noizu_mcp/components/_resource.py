@@ -23,7 +23,7 @@ ResourceTarget: TypeAlias = "type[Resource] | Resource | Registration"
 TemplateTarget: TypeAlias = "type[ResourceTemplate] | ResourceTemplate | Registration"
 
 
-def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping[str, object]:
     """Read the variables of a template."""
     arguments = read_arguments(reader, handler)
     # Without a template, or with a wrong one, which the options reported, there is nothing to
@@ -211,7 +211,7 @@ def resource(
     function: Callable[..., Any], /, **options: Unpack[FunctionOptions]
 ) -> Registration: ...
 @refuses_decorating
-def resource(target: Any, /, **overrides: Any) -> Registration:
+def resource(target: object, /, **overrides: object) -> Registration:
     """Register a resource with some of its options changed, or a function as a resource.
 
     A function needs `uri=`. With variables in it, `db://{table}`, it is a template: each variable

@@ -70,7 +70,7 @@ class UnfitValueError(ValueError):
         value: The parsed value.
     """
 
-    def __init__(self, text: str, value: Any) -> None:
+    def __init__(self, text: str, value: object) -> None:
         super().__init__(text)
         self.value = value
 
@@ -145,7 +145,7 @@ def parse_json(
     return value
 
 
-def too_deep(value: Any, limit: int) -> bool:
+def too_deep(value: object, limit: int) -> bool:
     """Tell whether arrays and objects nest deeper than `limit`; walks level by level, no stack."""
     level = [value] if type(value) is dict or type(value) is list else []
     for _ in range(limit):
@@ -233,7 +233,7 @@ def _not_an_object() -> Malformed:
     return malformed(INVALID_REQUEST, "Expected a JSON-RPC 2.0 object")
 
 
-def _classify_batch(values: list[Any], limit: int) -> Decoded:
+def _classify_batch(values: list[object], limit: int) -> Decoded:
     # JSON-RPC 2.0 section 6: one error, not an array, for an array that is empty.
     if not values:
         return malformed(INVALID_REQUEST, "An empty array is not a message")
@@ -353,7 +353,7 @@ def _lenient(data: bytes) -> tuple[Id | None, bool]:
         return None, False
 
 
-def _identify(value: Any) -> tuple[Id | None, bool]:
+def _identify(value: object) -> tuple[Id | None, bool]:
     if type(value) is not dict:
         return None, False
     is_answer = "method" not in value and ("result" in value or "error" in value)
@@ -361,7 +361,7 @@ def _identify(value: Any) -> tuple[Id | None, bool]:
     return (_certain(value.get("id")) if is_request or is_answer else None), is_answer
 
 
-def _certain(value: Any) -> Id | None:
+def _certain(value: object) -> Id | None:
     if type(value) is int:
         return value
     # U+FFFD may stand for bytes that were no text, a surrogate cannot be sent back.
@@ -455,7 +455,7 @@ def memory_bound(data: bytes, most: float = math.inf) -> int:
     return size
 
 
-def is_larger(value: Any, size: int, values: int) -> bool:
+def is_larger(value: object, size: int, values: int) -> bool:
     """Tell whether a JSON value exceeds a limit on data that is kept for long.
 
     Args:
@@ -467,7 +467,7 @@ def is_larger(value: Any, size: int, values: int) -> bool:
     return len(text) > size or holds_more_values(text, values)
 
 
-def memory_of(value: Any) -> int:
+def memory_of(value: object) -> int:
     """Add up the bytes of memory that a JSON value takes, parts shared with other values included.
 
     Args:

@@ -17,7 +17,7 @@ from ._messages import (
 )
 
 
-def _refuse_object(value: Any) -> NoReturn:
+def _refuse_object(value: object) -> NoReturn:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -54,7 +54,7 @@ _write = make_writer(_native)
 _write_sorted = make_writer(_native, sort_keys=True, default=dict)
 
 
-def render_sorted(value: Any) -> bytes:
+def render_sorted(value: object) -> bytes:
     """Write a JSON value in a form that equal values share, for a digest; mappings may be in it.
 
     Raises:
@@ -67,7 +67,7 @@ def render_sorted(value: Any) -> bytes:
         raise ValueError("the value contains itself or nests too deep") from None
 
 
-def render(value: Any) -> bytes:
+def render(value: object) -> bytes:
     """Write a JSON value: compact, UTF-8, no newline.
 
     Text that is no Unicode (a lone surrogate, say from a file name) is sent with U+FFFD in its
@@ -88,7 +88,7 @@ def render(value: Any) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def has_lone_surrogate(value: Any) -> bool:
+def has_lone_surrogate(value: object) -> bool:
     """Tell whether a string in a value cannot be written as UTF-8."""
     try:
         _write(value).encode()
@@ -106,7 +106,7 @@ def encode(message: Message) -> bytes:
     return _encode_call(message)
 
 
-def encode_result(id_: Id, result: Mapping[str, Any] | Rendered) -> bytes:
+def encode_result(id_: Id, result: Mapping[str, object] | Rendered) -> bytes:
     """Write a response; a `Rendered` result is taken as it is. Raises as `render` does."""
     if type(result) is Rendered:
         return b"".join((b'{"jsonrpc":"2.0","id":', _render_id(id_), b',"result":', *result, b"}"))

@@ -334,7 +334,7 @@ def _same(one: Any, other: Any) -> bool:
     return json_text(one) == json_text(other)
 
 
-def keys_of(values: Iterable[Any]) -> dict[Any, Any]:
+def keys_of(values: Iterable[object]) -> dict[Any, Any]:
     """Give JSON values by keys, which are equal for equal values; True is not 1."""
     return {
         json_text(each) if isinstance(each, dict | list) else (isinstance(each, bool), each): each
@@ -342,12 +342,12 @@ def keys_of(values: Iterable[Any]) -> dict[Any, Any]:
     }
 
 
-def _shared(ours: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
+def _shared(ours: Iterable[object], theirs: Iterable[object]) -> list[object]:
     wanted = keys_of(theirs)
     return [each for key, each in keys_of(ours).items() if key in wanted]
 
 
-def _both(ours: Any, theirs: Any) -> Any:
+def _both(ours: object, theirs: object) -> object:
     return ours if _same(ours, theirs) else {"allOf": [ours, theirs]}
 
 
@@ -374,7 +374,7 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def describe_lost(keywords: Mapping[str, Any]) -> str:
+def describe_lost(keywords: Mapping[str, object]) -> str:
     """Write keywords as a text for a description: ` (minLength: 2, default: "a")`."""
     if not keywords:
         return ""

@@ -81,13 +81,13 @@ class _FormField:
     parameter: Parameter | None = None
     encoding: str | None = None
 
-    def pairs(self, name: str, value: Any) -> Pairs:
+    def pairs(self, name: str, value: object) -> Pairs:
         """Write the pairs of a form that is a query."""
         if self.parameter is not None:
             return self.parameter.to_query(value)
         return [(quoted(name), quoted(each)) for each in self._values(value)]
 
-    def parts(self, name: str, value: Any) -> Iterator[FormPart]:
+    def parts(self, name: str, value: object) -> Iterator[FormPart]:
         """Write the parts of a form that may have files.
 
         Raises:
@@ -110,7 +110,7 @@ class _FormField:
     def _is_json(self) -> bool:
         return self.media_type is not None and is_json(self.media_type)
 
-    def _values(self, value: Any) -> list[Any]:
+    def _values(self, value: object) -> list[object]:
         return value if isinstance(value, list) and not self._is_json else [value]
 
 
@@ -136,7 +136,7 @@ class RequestBody:
     schema: Any
     fields: Mapping[str, _FormField]
 
-    def encode(self, value: Any) -> Payload:
+    def encode(self, value: object) -> Payload:
         """Write the body.
 
         Raises:
@@ -245,7 +245,7 @@ def _fields(document: ApiDocument, media: JSONObject) -> dict[str, _FormField]:
     return found
 
 
-def _field(document: ApiDocument, name: str, schema: Any, encoding: Any) -> _FormField:
+def _field(document: ApiDocument, name: str, schema: object, encoding: object) -> _FormField:
     if not isinstance(encoding, dict):
         raise DocumentError(f"the encoding of {name} must be an object")
     branches = list(branches_of(document, schema))
@@ -263,7 +263,7 @@ def _field(document: ApiDocument, name: str, schema: Any, encoding: Any) -> _For
     )
 
 
-def _read_file(value: Any, name: str) -> tuple[bytes, str | None, str | None]:
+def _read_file(value: object, name: str) -> tuple[bytes, str | None, str | None]:
     """Read a file from base64 or a data URL: its bytes, its type and name if they are known.
 
     Raises:

@@ -7,7 +7,7 @@ provider sends.
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import attrs
@@ -117,7 +117,7 @@ class Operation:
             open_world_hint=True,
         )
 
-    def request(self, arguments: Mapping[str, Any]) -> ApiRequest:
+    def request(self, arguments: Mapping[str, object]) -> ApiRequest:
         """Make the request of a call.
 
         Args:
@@ -399,7 +399,7 @@ def _free(name: str, taken: Iterable[str]) -> str:
     return found
 
 
-def _tool_name(operation_id: Any, other: str) -> str:
+def _tool_name(operation_id: object, other: str) -> str:
     """Make the name of a tool; a name that is too long ends in a digest of the whole."""
     given = operation_id if isinstance(operation_id, str) else other
     name = _UNFIT.sub("_", given).strip("_") or "operation"
@@ -408,15 +408,15 @@ def _tool_name(operation_id: Any, other: str) -> str:
     return f"{name[: MAX_NAME - 9]}_{hashlib.sha256(given.encode()).hexdigest()[:8]}"
 
 
-def _security(groups: Any) -> tuple[tuple[str, ...], ...]:
+def _security(groups: object) -> tuple[tuple[str, ...], ...]:
     listed = groups if isinstance(groups, list) else []
     return tuple(tuple(each) for each in listed if isinstance(each, dict))
 
 
-def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
+def _listed(node: Mapping[str, object], key: str) -> list[object]:
     found = node.get(key)
     return found if isinstance(found, list) else []
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value.strip() or None if isinstance(value, str) else None

@@ -125,11 +125,11 @@ class OpenAPI(ToolProvider, shared=True):
         self._requires = read_requires(requires)
         self._tls = tls
         self._tools: list[Registration] = []
-        self._schemes: Mapping[str, Any] = {}
+        self._schemes: Mapping[str, object] = {}
         # None until the document is read.
         self._operations: list[Operation] | None = None
         # One for each served server that has this provider: they end with that server.
-        self._connections: dict[Any, ApiConnections] = {}
+        self._connections: dict[object, ApiConnections] = {}
         # Set after each attempt to fetch the document, and each time that connections are opened.
         self._turn = trio.Event()
         self._failure: TransportError | None = None
@@ -269,7 +269,7 @@ class OpenAPI(ToolProvider, shared=True):
         if self._output_schemas and operation.output_schema is not None:
             options["output_schema"] = operation.output_schema
 
-        async def call(args: dict[str, Any], ctx: Context) -> ToolResult:
+        async def call(args: dict[str, object], ctx: Context) -> ToolResult:
             return await self._call(operation, args, ctx.server)
 
         for wrong in (*DISPENSABLE, None):
@@ -291,7 +291,9 @@ class OpenAPI(ToolProvider, shared=True):
         logger.warning("left out %s: %s", operation.label, reason)
         return None
 
-    async def _call(self, operation: Operation, args: Mapping[str, Any], server: Any) -> ToolResult:
+    async def _call(
+        self, operation: Operation, args: Mapping[str, object], server: object
+    ) -> ToolResult:
         try:
             request = operation.request(args)
         except ValueError as error:
@@ -358,20 +360,20 @@ def _rules(rules: Iterable[str], option: str) -> tuple[str, ...]:
     return found
 
 
-def _seconds(call_timeout: Any) -> float | None:
+def _seconds(call_timeout: object) -> float | None:
     try:
         return read_seconds(call_timeout)
     except ValueError as error:
         raise ValueError(f"call_timeout {error}") from None
 
 
-def _bytes(max_answer: Any) -> int:
+def _bytes(max_answer: object) -> int:
     if type(max_answer) is not int or max_answer < 1:
         raise ValueError(f"max_answer must be a whole number of bytes above 0, got {max_answer!r}")
     return max_answer
 
 
-def _read_names(names: Any) -> dict[str, str]:
+def _read_names(names: object) -> dict[str, str]:
     if not isinstance(names, Mapping):
         raise TypeError(f"names must be a mapping, got {names!r}")
     for key, name in names.items():
@@ -393,7 +395,7 @@ def _fits(rule: str, operation: Head) -> bool:
     return fnmatchcase(operation.name, rule)
 
 
-def _lower(headers: Any) -> dict[str, str]:
+def _lower(headers: object) -> dict[str, str]:
     if not isinstance(headers, Mapping):
         raise TypeError(f"headers must be a mapping, got {headers!r}")
     for name, value in headers.items():

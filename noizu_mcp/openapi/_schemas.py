@@ -53,9 +53,9 @@ class SchemaConverter:
         self._names: dict[str, str] = {}
         # Definitions that were referred to, and are not converted yet: one after the other, since a
         # chain of them may be longer than Python's stack.
-        self._waiting: list[tuple[str, Any]] = []
+        self._waiting: list[tuple[str, object]] = []
 
-    def convert(self, schema: Any) -> Any:
+    def convert(self, schema: object) -> Any:
         """Convert one schema, and all that it refers to.
 
         Raises:
@@ -67,7 +67,7 @@ class SchemaConverter:
             self.definitions[name] = self._convert(target, 0)
         return found
 
-    def _convert(self, schema: Any, depth: int) -> Any:
+    def _convert(self, schema: object, depth: int) -> object:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):
@@ -87,7 +87,7 @@ class SchemaConverter:
             found |= BASE64
         return found
 
-    def _members(self, schema: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+    def _members(self, schema: Mapping[str, object], depth: int) -> Iterator[tuple[str, object]]:
         for key, value in schema.items():
             if key == "$ref":
                 yield key, self._refer(value)
@@ -108,10 +108,10 @@ class SchemaConverter:
             elif key in _PLAIN:
                 yield key, value
 
-    def _own(self, properties: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _own(self, properties: Mapping[str, object]) -> Iterator[tuple[str, object]]:
         return ((k, v) for k, v in properties.items() if not self._is_left_out(v))
 
-    def _is_left_out(self, schema: Any) -> bool:
+    def _is_left_out(self, schema: object) -> bool:
         return isinstance(schema, Mapping) and schema.get(self._left_out) is True
 
     def _refer(self, pointer: Any) -> str:
@@ -132,14 +132,14 @@ class SchemaConverter:
         return f"#/$defs/{name}"
 
 
-def is_binary(schema: Mapping[str, Any]) -> bool:
+def is_binary(schema: Mapping[str, object]) -> bool:
     """Tell whether a schema stands for bytes that are not encoded, as in a file that is sent."""
     kind = schema.get("contentMediaType")
     is_raw = isinstance(kind, str) and "contentEncoding" not in schema and not is_text(kind)
     return schema.get("format") == "binary" or is_raw
 
 
-def without(schema: Any, keywords: Container[str]) -> Any:
+def without(schema: object, keywords: Container[str]) -> Any:
     """Copy a converted schema without some keywords, at any depth."""
     if not isinstance(schema, dict):
         return schema
@@ -154,7 +154,7 @@ def without(schema: Any, keywords: Container[str]) -> Any:
     return found
 
 
-def _modernize(schema: Mapping[str, Any], found: JSONObject) -> JSONObject:
+def _modernize(schema: Mapping[str, object], found: JSONObject) -> JSONObject:
     """Rewrite the keywords of OpenAPI 3.0 that mean something else in JSON Schema.
 
     Documents of 3.1 have them, too: many were converted, with their version only.

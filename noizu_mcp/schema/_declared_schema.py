@@ -220,7 +220,7 @@ def _node_of(state: ParseState, declared: object) -> Node:
 
 @_repeatable
 def read_parameters(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     parameters: Sequence[Parameter],
     *,
     strict: bool = False,

@@ -18,7 +18,7 @@ from ._files import MANIFEST, Files, Parts, quote_path
 from ._frontmatter import read_frontmatter
 
 
-def _read_path(value: Any) -> str | os.PathLike[str]:
+def _read_path(value: object) -> str | os.PathLike[str]:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise ValueError(f"must be a folder, {got(value)}")
     return value

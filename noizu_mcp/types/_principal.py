@@ -32,7 +32,7 @@ class _Claims(dict[str, Any]):
         return {name: copy.deepcopy(value, memo) for name, value in self.items()}
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: Any) -> object:
     if isinstance(value, Mapping):
         return _Claims({name: _frozen(each) for name, each in value.items()})
     if isinstance(value, list | tuple):
@@ -47,7 +47,7 @@ def _as_set(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(scopes)
 
 
-def _a_name(_: object, field: "attrs.Attribute[Any]", value: Any) -> None:
+def _a_name(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
     if value is not None and (not isinstance(value, str) or not value):
         raise ValueError(f"Principal.{field.name} must be a string that is not empty, or None")
 
@@ -94,13 +94,13 @@ class Principal:
             return json_text([self.issuer, "sub", self.subject])
         return json_text([self.issuer, "client_id", self.client_id])
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self.claims[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.claims
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Read one claim.
 
         Args:

@@ -369,7 +369,7 @@ def read_options(
     Returns:
         The good ones, read; then the bad ones, each with the text of its problem.
     """
-    good: dict[str, Any] = {}
+    good: dict[str, object] = {}
     bad: list[tuple[str, str]] = []
     for name, value in given.items():
         if name not in table:

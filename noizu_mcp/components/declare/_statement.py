@@ -165,7 +165,7 @@ class Declaration:
 
     def _options_of(self, base: type, table: Table) -> dict[str, object]:
         """Give the options of a base; the options of a mixin are attributes, not checked before."""
-        found: dict[str, Any] | None = vars(base).get("__mcp_options__")
+        found: dict[str, object] | None = vars(base).get("__mcp_options__")
         if found is not None:
             return found
         attributes = _option_attributes(base, table)
@@ -394,7 +394,7 @@ class FunctionComponent:
     given: Mapping[str, Any]
     marks: Mapping[str, Any] | None
     problems: tuple[Problem, ...]
-    __mcp__: tuple[Any, ...] = attrs.field(alias="mcp")
+    __mcp__: tuple[object, ...] = attrs.field(alias="mcp")
 
 
 def kind_of(target: object) -> ComponentKind | None:

@@ -304,7 +304,7 @@ def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
     return (node for alternative in options.alternatives for node in alternative)
 
 
-def _rest(node: Mapping[str, object]) -> Any:
+def _rest(node: Mapping[str, object]) -> object:
     """Return the schema of names that are not declared."""
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
@@ -343,7 +343,7 @@ def _marks(together: Together) -> _Marks | None:
     if "object" not in _kinds_together(together):
         return None
     required = frozenset(name for node in together for name in node.get("required", ()))
-    chosen: list[tuple[str, frozenset[Any]]] = []
+    chosen: list[tuple[str, frozenset[object]]] = []
     for node in together:
         for name, inner in node.get("properties", {}).items():
             if isinstance(inner, dict) and ("enum" in inner or "const" in inner):

@@ -242,7 +242,7 @@ class ParseState:
 
     def entry_options(self, node: Node, entries: Iterable[object]) -> dict[str, object]:
         """Return the options that the entries of `Annotated[...]` express."""
-        options: dict[str, Any] = {}
+        options: dict[str, object] = {}
         for entry in entries:
             if isinstance(entry, Marker):
                 if entry.kind is not None:

@@ -241,7 +241,7 @@ class Generator(CodeGeneratorDraft07):
 
     # The library sets these around the writing of each part.
     _definition: Any
-    _variable: Any
+    _variable: object
 
     def exc(self, *_args: object, **_kwargs: object) -> None:
         """Write the rejection: no message, whatever the original has to say."""

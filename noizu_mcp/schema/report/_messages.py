@@ -169,7 +169,7 @@ def _joined(path: Path, branches: Sequence[Branch], got: object) -> Violation | 
         ]
         return several_types(path, list(dict.fromkeys(types)), got)
     if keywords <= {"const", "enum"}:
-        choices: list[Any] = []
+        choices: list[object] = []
         for fault in faults:
             choices += fault.expected if fault.keyword == "enum" else [fault.expected]
         return broken(path, "enum", choices, got)
