@@ -5,7 +5,6 @@ The class is abstract, as `Context` is: the server makes the capabilities.
 
 import abc
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 
 class Capability(abc.ABC):
@@ -47,7 +46,7 @@ class Capability(abc.ABC):
         tools: Iterable[str] | None = None,
         expires_in: float | None = None,
         depth: int | None = None,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
     ) -> "Capability":
         """Make a capability that allows no more than this one.
 

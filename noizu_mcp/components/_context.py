@@ -139,7 +139,7 @@ class Context(abc.ABC, Generic[State]):
         """The values that `put_session` stored before; read-only; empty on 2026-07-28."""
 
     @abc.abstractmethod
-    async def put_session(self, key: str, value: Any) -> None:
+    async def put_session(self, key: str, value: object) -> None:
         """Store a value for later requests of the same session.
 
         This request keeps its snapshot: `ctx.session` does not change under a handler.
@@ -157,7 +157,7 @@ class Context(abc.ABC, Generic[State]):
     # One method for all questions: the eras differ in how a question travels, not in its words.
     @abc.abstractmethod
     async def _ask(
-        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+        self, request: InputRequest, read: Callable[[object], object], timeout: float | Unset | None
     ) -> Any:
         """Ask the client, in the way of its era, and wait for the answer.
 
@@ -186,7 +186,7 @@ class Context(abc.ABC, Generic[State]):
         """
 
     @abc.abstractmethod
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants that level.
 
         Args:
@@ -255,7 +255,7 @@ class Context(abc.ABC, Generic[State]):
     ) -> Accept[Model] | Decline | Cancel: ...
     @overload
     async def elicit(
-        self, message: str, model: Mapping[str, Any], *, timeout: float | Unset | None = UNSET
+        self, message: str, model: Mapping[str, object], *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel: ...
     async def elicit(
         self, message: str, model: object, *, timeout: float | Unset | None = UNSET
@@ -387,7 +387,7 @@ class Context(abc.ABC, Generic[State]):
         return roots
 
     @abc.abstractmethod
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., object], *args: object) -> Any:
         """Run a side effect once, however often the handler is run again for its answers.
 
         Args:
@@ -455,7 +455,7 @@ class Context(abc.ABC, Generic[State]):
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
         *,
         capability: "Capability | str | None" = None,
     ) -> "ToolResult":

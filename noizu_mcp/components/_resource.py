@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import isclass
-from typing import Any, ClassVar, Final, TypeAlias, Unpack, cast, overload
+from typing import ClassVar, Final, TypeAlias, Unpack, cast, overload
 
 from ..schema import Shape, fields, read_shape
 from ..types import ContentAnnotations, ResourceDefinition, ResourceTemplateDefinition
@@ -132,7 +132,7 @@ class TemplateOverrides(Overrides, total=False):
     """
 
     mime_type: str
-    annotations: ContentAnnotations | Mapping[str, Any] | None
+    annotations: ContentAnnotations | Mapping[str, object] | None
     subscribable: bool
 
 
@@ -200,7 +200,7 @@ class FunctionOptions(ResourceOverrides, total=False):
         traversal: Let variables lead out of a directory.
     """
 
-    arguments: Any
+    arguments: object
     traversal: bool
 
 
@@ -208,7 +208,7 @@ class FunctionOptions(ResourceOverrides, total=False):
 def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) -> Registration: ...
 @overload
 def resource(
-    function: Callable[..., Any], /, **options: Unpack[FunctionOptions]
+    function: Callable[..., object], /, **options: Unpack[FunctionOptions]
 ) -> Registration: ...
 @refuses_decorating
 def resource(target: object, /, **overrides: object) -> Registration:

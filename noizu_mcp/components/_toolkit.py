@@ -206,7 +206,7 @@ ToolTarget: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
 def tool(target: ToolTarget, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
 @overload
 def tool(
-    function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]
+    function: Callable[..., object], /, **options: Unpack[ToolFunctionOptions]
 ) -> Registration: ...
 @refuses_decorating
 def tool(target: object, /, **overrides: object) -> Registration:

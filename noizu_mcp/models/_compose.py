@@ -69,7 +69,7 @@ class SchemaSizeError(Exception):
     """A schema has too many parts once its references are put in."""
 
 
-def modernize(node: Any, rename: Callable[[str], str]) -> Any:
+def modernize(node: object, rename: Callable[[str], str]) -> Any:
     """Copy a schema of any draft as one of 2020-12.
 
     Args:
@@ -107,7 +107,7 @@ def _modernize_keywords(new: JSONObject) -> None:
         new[keyword] = {**new.get(keyword, {}), name: wanted}
 
 
-def _items(value: Any) -> list[tuple[str, Any]]:
+def _items(value: object) -> list[tuple[str, Any]]:
     return list(value.items()) if isinstance(value, dict) else []
 
 
@@ -167,7 +167,7 @@ class Composer:
         self.losses[SchemaLoss(self.tool, path, keyword, effect, text)] = None
 
     def expand(
-        self, schema: Any, path: str, refs: tuple[str, ...] = ()
+        self, schema: object, path: str, refs: tuple[str, ...] = ()
     ) -> tuple[JSONObject, tuple[str, ...]]:
         """Inline the references and the `allOf` of a schema, but not of its parts.
 
@@ -200,7 +200,7 @@ class Composer:
             found = self.merge(found, inner, path)
         return found, passed
 
-    def _follow(self, ref: str, schema: JSONObject, path: str, refs: tuple[str, ...]) -> Any:
+    def _follow(self, ref: str, schema: JSONObject, path: str, refs: tuple[str, ...]) -> object:
         if refs.count(ref) >= _UNROLLED:
             self.lose(path, "$ref", f"{ref} leads to itself, and is followed {_UNROLLED} times")
             return True

@@ -80,7 +80,7 @@ class ModelTools(list[JSONObject]):
         provider: ModelApi,
         definitions: Iterable[JSONObject],
         names: Mapping[str, str],
-        restores: Mapping[str, Callable[[Any], Any]],
+        restores: Mapping[str, Callable[[object], Any]],
         report: Iterable[SchemaLoss],
     ) -> None:
         super().__init__(definitions)

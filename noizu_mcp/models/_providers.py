@@ -41,7 +41,7 @@ class ModelApi(NamedTuple):
     strict: Dialect | None
     limits: ApiLimits | None
     define: Callable[[str, str, JSONObject, bool], JSONObject]
-    read_call: Callable[[Any], tuple[str | None, str, Any]]
+    read_call: Callable[[object], tuple[str | None, str, object]]
 
 
 def provider_named(name: str) -> ModelApi:

@@ -8,7 +8,7 @@ from .._value import JSONObject
 from ..schema import compile_schema
 
 #: Gives back the value that a tool expects.
-Restore = Callable[[Any], Any]
+Restore = Callable[[object], object]
 
 
 class Adapted(NamedTuple):

@@ -86,7 +86,7 @@ class Dialect(NamedTuple):
     """
 
     keywords: frozenset[str]
-    values: Mapping[str, Container[Any]]
+    values: Mapping[str, Container[object]]
     scalars: frozenset[str]
     strict: bool
     all_required: bool = False

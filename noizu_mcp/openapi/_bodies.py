@@ -8,7 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import attrs
@@ -133,7 +133,7 @@ class RequestBody:
     media_type: str
     required: bool
     description: str | None
-    schema: Any
+    schema: object
     fields: Mapping[str, _FormField]
 
     def encode(self, value: object) -> Payload:

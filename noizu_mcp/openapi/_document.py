@@ -64,7 +64,7 @@ def _parse_yaml(data: bytes, where: str, error: ValueError) -> object:
         raise DocumentError(f"{where} is neither JSON nor YAML: {wrong}") from None
 
 
-def _load_yaml(yaml: Any, data: bytes) -> Any:
+def _load_yaml(yaml: Any, data: bytes) -> object:
     """Read YAML without aliases: a few of them can stand for millions of values."""
     # That of libyaml is four times as fast as the one in Python, and is in the wheels of PyYAML.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -5,7 +5,7 @@ Source: OpenAPI 3.1, "Parameter Object", "Style Values" and "Style Examples".
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import attrs
@@ -63,7 +63,7 @@ class Parameter:
     as_json: bool
     required: bool
     description: str | None
-    schema: Any
+    schema: object
 
     def to_path(self, value: object) -> str:
         """Write the text of a path parameter, percent-encoded."""

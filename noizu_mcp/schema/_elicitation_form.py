@@ -356,7 +356,7 @@ def _name_problems(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "enumNames must hold one text for each value of enum, in the same order"
 
 
-def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[Any, str]) -> JSONObject:
+def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[object, str]) -> JSONObject:
     """Return the keywords of choices: if there are titles, `titled`, else `enum`."""
     if titled in schema:
         return {titled: [{key: each[key] for key in ("const", "title")} for each in schema[titled]]}

@@ -28,11 +28,11 @@ class _Claims(dict[str, Any]):
     __setitem__ = __delitem__ = __ior__ = _refusal
     clear = pop = popitem = setdefault = update = _refusal
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, object]:
         return {name: copy.deepcopy(value, memo) for name, value in self.items()}
 
 
-def _frozen(value: Any) -> object:
+def _frozen(value: object) -> object:
     if isinstance(value, Mapping):
         return _Claims({name: _frozen(each) for name, each in value.items()})
     if isinstance(value, list | tuple):

@@ -121,7 +121,7 @@ class _MappingKind(JsonKind):
 
     __slots__ = ()
 
-    def write(self, value: Mapping[str, Any]) -> JSONObject:
+    def write(self, value: Mapping[str, object]) -> JSONObject:
         return dict(value)
 
 
@@ -142,7 +142,7 @@ class _ListKind(JsonKind):
             raise ProtocolError(f"{where}: expected a list, got {_quote(value)}")
         return tuple(self.item.read(item, f"{where}[{i}]") for i, item in enumerate(value))
 
-    def write(self, value: Iterable[Any]) -> list[Any]:
+    def write(self, value: Iterable[object]) -> list[Any]:
         return [self.item.write(item) for item in value]
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from noizu_mcp import SchemaError
 from noizu_mcp.schema import Document, SchemaUnsupported, compile_schema
-from noizu_mcp.schema.jsonschema._values import is_deeper
 
 ENGINES = ("native", "python")
 LIST = {"$defs": {"list": {"type": "array", "items": {"$ref": "#/$defs/list"}}}}
@@ -424,14 +423,6 @@ def test_mutual_recursion_is_cheap():
 def test_what_is_recursive(schema, recursive):
     """A schema counts as recursive if it leads back to itself, or out of sight."""
     assert Document(schema).survey.recursive is recursive
-
-
-@pytest.mark.parametrize(
-    ("value", "depth"), [(1, 0), ([], 0), ([1], 1), ({"a": [1]}, 2), ([[[[[1]]]]], 5)]
-)
-def test_depth(value, depth):
-    """Depth counts lists and objects that hold something."""
-    assert [is_deeper(value, limit) for limit in range(6)] == [limit < depth for limit in range(6)]
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def _read_available(value: Any) -> Callable[[object], object] | None:
         except (TypeError, ValueError):
             pass
         else:
-            function: Callable[[Any], object] = value
+            function: Callable[[object], object] = value
             return function
     example = "lambda ctx: ctx.auth is not None"
     raise ValueError(f"must be a sync function of the context, like {example}, got {called(value)}")

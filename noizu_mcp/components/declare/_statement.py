@@ -63,7 +63,7 @@ class ComponentKind(NamedTuple):
     key: str = "name"
     example: str = ""
     methods: Mapping[str, CallForm] = NOTHING
-    parts: Callable[..., Mapping[str, Any]] = lambda *_: {"fields": lambda _: {}}
+    parts: Callable[..., Mapping[str, object]] = lambda *_: {"fields": lambda _: {}}
     instead_of_mark: str = "take it off"
     overrides: Table = NOTHING
     of_functions: Table = NOTHING
@@ -389,10 +389,10 @@ class FunctionComponent:
     """
 
     kind: ComponentKind
-    function: Any
+    function: object
     label: str
-    given: Mapping[str, Any]
-    marks: Mapping[str, Any] | None
+    given: Mapping[str, object]
+    marks: Mapping[str, object] | None
     problems: tuple[Problem, ...]
     __mcp__: tuple[object, ...] = attrs.field(alias="mcp")
 

@@ -19,7 +19,7 @@ class Completer(NamedTuple):
     """
 
     mode: Mode
-    invoke: Callable[[str, Any], Any]
+    invoke: Callable[[str, object], object]
 
 
 #: All texts that an argument may be, or a function that computes them.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..._schema_engine import EngineName
 from ...schema import Fault, Shape, Violation
 
-Cast = Callable[[str], Any]
+Cast = Callable[[str], object]
 
 # Bounded, since clients write them: the time of `int` grows with the square of the digits, and
 # Python itself refuses more than 4,300 of them.

@@ -40,7 +40,7 @@ _ALL: Final = frozenset(TYPES)
 _readers: "WeakKeyDictionary[Any, TextReader]" = WeakKeyDictionary()
 
 
-def coerce_text(shape: Any, value: Any, limits: Limits) -> object:
+def coerce_text(shape: Any, value: object, limits: Limits) -> object:
     """Read the text in a value that stands for other types.
 
     Args:
@@ -228,9 +228,9 @@ class _Walk:
             return self._object(options, value, depth + 1)
         return self._array(options, value, depth + 1) if isinstance(value, list) else value
 
-    def _object(self, options: PlaceOptions, value: dict[str, Any], depth: int) -> Any:
+    def _object(self, options: PlaceOptions, value: dict[str, object], depth: int) -> object:
         options = self._reader.choose(options, value)
-        made: dict[str, Any] | None = None
+        made: dict[str, object] | None = None
         for name, inner in value.items():
             if inner.__class__ not in (str, dict, list):
                 continue
@@ -240,9 +240,9 @@ class _Walk:
                 made[name] = read
         return value if made is None else made
 
-    def _array(self, options: PlaceOptions, value: list[Any], depth: int) -> Any:
+    def _array(self, options: PlaceOptions, value: list[object], depth: int) -> object:
         options = self._reader.choose(options, value)
-        made: list[Any] | None = None
+        made: list[object] | None = None
         for index, inner in enumerate(value):
             if inner.__class__ not in (str, dict, list):
                 continue
@@ -309,7 +309,7 @@ def _rest(node: Mapping[str, object]) -> object:
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
 
-def _item_schema(node: Mapping[str, Any], index: int) -> Any:
+def _item_schema(node: Mapping[str, Any], index: int) -> object:
     first, rest = node.get("prefixItems", ()), node.get("items", True)
     if isinstance(rest, list):  # the form before 2020-12
         return True
@@ -335,7 +335,7 @@ def _with_numbers(kind: str) -> tuple[str, ...]:
 
 
 #: The names that an object must have; and names with the choices for their values.
-_Marks = tuple[frozenset[str], list[tuple[str, frozenset[Any]]]]
+_Marks = tuple[frozenset[str], list[tuple[str, frozenset[object]]]]
 
 
 def _marks(together: Together) -> _Marks | None:

@@ -26,7 +26,7 @@ ATOMS = frozenset({str, int, float, bool, type(None)})
 #: The packages whose values have a form of their own.
 FOREIGN = frozenset({"numpy", "pandas", "polars"})
 
-Dump = Callable[[Any], Any]
+Dump = Callable[[Any], object]
 
 _by_class: "WeakKeyDictionary[type, Dump]" = WeakKeyDictionary()
 
@@ -146,7 +146,7 @@ def _by_pydantic(value: Any) -> object:
     return write(value, mode="json", by_alias=True, warnings=False)
 
 
-def _list(value: Iterable[object]) -> list[Any]:
+def _list(value: Iterable[object]) -> list[object]:
     return [dump_value(inner) for inner in value]
 
 

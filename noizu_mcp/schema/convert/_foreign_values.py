@@ -41,7 +41,7 @@ def _scalar(value: Any) -> Any:
     return made
 
 
-def _array(value: Any) -> Any:
+def _array(value: Any) -> object:
     if value.dtype.kind in "mM":
         value = _exact_time(value)
     return value.tolist()
@@ -70,7 +70,7 @@ def _without_missing(value: Any) -> Any:
     return value.astype(object).where(value.notna(), None)
 
 
-_CONVERTERS: Final[Mapping[tuple[str, str], Callable[[Any], Any]]] = {
+_CONVERTERS: Final[Mapping[tuple[str, str], Callable[[Any], object]]] = {
     ("numpy", "generic"): _scalar,
     ("numpy", "ndarray"): _array,
     ("pandas", "DataFrame"): _frame,

@@ -153,7 +153,7 @@ def _enum(state: ParseState, values: Any) -> Node:
     if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)):
         state.fault("f.enum takes its values one by one; write f.enum(*values)")
         return Node()
-    members: list[Any] = []
+    members: list[object] = []
     for value in values:
         members += list(value) if isinstance(value, EnumMeta) else [value]
     if not members:

@@ -127,7 +127,7 @@ class ConstraintOptions(TypedDict, total=False):
 class FieldOptions(CommonOptions, ConstraintOptions, total=False):
     """Options of `field`."""
 
-    titles: Mapping[Any, str]
+    titles: Mapping[object, str]
 
 
 class ArgumentOptions(ConstraintOptions, total=False):
@@ -136,8 +136,8 @@ class ArgumentOptions(ConstraintOptions, total=False):
     required: bool
     title: str
     description: str
-    examples: Sequence[Any]
-    complete: Any
+    examples: Sequence[object]
+    complete: object
 
 
 @overload

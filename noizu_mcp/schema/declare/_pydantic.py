@@ -89,7 +89,7 @@ def _titles(cls: type | None) -> dict[str, str]:
     return {name: info.title for name, info in names if isinstance(name, str)}
 
 
-def _validator(adapter: Any) -> Callable[[Any], Any]:
+def _validator(adapter: Any) -> Callable[[Any], object]:
     """Return the function that validates a value which was decoded from JSON."""
     if not _tells_json(adapter.core_schema):
         validate: Callable[[object], object] = adapter.validator.validate_python

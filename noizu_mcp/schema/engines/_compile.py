@@ -43,8 +43,8 @@ class CompiledSchema(NamedTuple):
         engine: The engine that was named when the schema was compiled, or None.
     """
 
-    schema: Mapping[str, Any] | bool
-    is_valid: Callable[[Any], bool]
+    schema: Mapping[str, object] | bool
+    is_valid: Callable[[object], bool]
     violations: Callable[[object], list[Violation]]
     engine: EngineName | None
 

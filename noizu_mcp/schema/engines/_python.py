@@ -185,7 +185,7 @@ class _Writer:
         self, keyword: str, value: Any, node: JSONObject, out: JSONObject, depth: int
     ) -> None:
         """Write a keyword with subschemas that keeps its meaning."""
-        own: Any
+        own: object
         if isinstance(value, list):
             own = [self._inline(item, depth) for item in value]
         elif keyword == "properties":

@@ -29,7 +29,7 @@ _ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*\Z"
 class KeywordRule(NamedTuple):
     """The values that a keyword takes: a check, and the words for it."""
 
-    holds: Callable[[Any], bool]
+    holds: Callable[[object], bool]
     wanted: str
 
 

@@ -42,7 +42,7 @@ class Violation(NamedTuple):
     keyword: str
     message: str
     expected: Any = None
-    got: Any = None
+    got: object = None
     nearest: str | None = None
 
     @property

@@ -209,7 +209,7 @@ def _unevaluated(out: ViolationList, keyword: str, part: Part) -> None:
 
 
 def _evaluated(
-    walk: Walk, node: Any, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
+    walk: Walk, node: object, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
 ) -> set[object]:
     """Return the names or indexes of a value that a subschema has judged (2020-12 core 11).
 
@@ -277,8 +277,8 @@ def _parts_in_force(walk: Walk, node: JSONObject, value: Any, path: Path) -> Ite
 
 def _limit(
     concerns: Callable[[Any], bool],
-    measure: Callable[[Any], Any],
-    holds: Callable[[Any, Any], bool],
+    measure: Callable[[Any], object],
+    holds: Callable[[object, object], bool],
 ) -> KeywordCheck:
     """Return the check of a keyword that compares a value, or a measure of it, with a limit.
 

@@ -40,7 +40,7 @@ def describe(violations: Sequence[Violation]) -> list[str]:
     return [*lines[:_MAX_LINES], f"… and {least}{len(lines) - _MAX_LINES} more"]
 
 
-def broken(path: Path, keyword: str, expected: Any, got: Any) -> Violation:
+def broken(path: Path, keyword: str, expected: object, got: Any) -> Violation:
     """Return the violation of a keyword that judges one value by itself.
 
     Args:
