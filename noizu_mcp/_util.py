@@ -146,24 +146,23 @@ def publish(namespace: dict[str, Any], homes: Mapping[str, str] = MappingProxyTy
     """Publish the names of a folder: its `__all__`, and its name as their `__module__`.
 
     Tracebacks, `repr` and pickles then show the name that users import, and not a private file. A
-    name is public if `__init__.py` imports it without an underscore; `__all__` may be given.
+    name is public if `__init__.py` imports it without an underscore.
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`.
         homes: The names that load when they are first used; `late` publishes them.
     """
     package = namespace["__name__"]
-    if "__all__" not in namespace:
-        # Importing a file of the folder has made it an attribute of the folder: it is no export.
-        # Nor is `@pytest_ar`, which pytest adds where it rewrites assertions.
-        exported = [
-            name
-            for name, value in namespace.items()
-            if name.isidentifier()
-            and not name.startswith("_")
-            and getattr(value, "__name__", "") != f"{package}.{name}"
-        ]
-        namespace["__all__"] = sorted({*exported, *" ".join(homes.values()).split()})
+    # Importing a file of the folder has made it an attribute of the folder: it is no export.
+    # Nor is `@pytest_ar`, which pytest adds where it rewrites assertions.
+    exported = [
+        name
+        for name, value in namespace.items()
+        if name.isidentifier()
+        and not name.startswith("_")
+        and getattr(value, "__name__", "") != f"{package}.{name}"
+    ]
+    namespace["__all__"] = sorted({*exported, *" ".join(homes.values()).split()})
     for name in namespace["__all__"]:
         _publish_one(namespace.get(name), package)
 

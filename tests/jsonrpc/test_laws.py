@@ -27,7 +27,6 @@ from noizu_mcp.jsonrpc import (
     render,
     unreadable,
 )
-from noizu_mcp.jsonrpc._decode import MAX_LENIENT
 
 LAW = settings(max_examples=150, deadline=None)
 
@@ -71,6 +70,9 @@ MEMBERS = st.fixed_dictionaries(
     },
 )
 ALMOST = st.recursive(MEMBERS | VALUES, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+
+#: Bytes of a message that is read once more, leniently, for its id.
+MAX_LENIENT = 256 * 1024
 
 
 @pytest.mark.slow
