@@ -7,7 +7,7 @@ from typing import ClassVar, Final, TypeAlias, Unpack, cast, overload
 from ..schema import Shape, fields, read_shape
 from ..types import ContentAnnotations, ResourceDefinition, ResourceTemplateDefinition
 from ..uri import UriTemplate
-from .declare._arguments import Arguments, note_misfits, read_arguments
+from .declare._arguments import DeclaredArguments, note_misfits, read_arguments
 from .declare._component import Component, ComponentReader
 from .declare._functions import is_function
 from .declare._options import options_of
@@ -55,7 +55,7 @@ def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping
 
 
 def _misfits(
-    template: UriTemplate, arguments: Arguments, *, in_parameters: bool
+    template: UriTemplate, arguments: DeclaredArguments, *, in_parameters: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the contradictions between the template and the declared variables."""
     if not arguments.fields and arguments.shape is None:

@@ -119,7 +119,7 @@ _OTHER: Final = _FormField()
 
 
 @attrs.frozen(kw_only=True)
-class RequestBody:
+class OperationBody:
     """The body that an operation takes.
 
     Attributes:
@@ -161,7 +161,7 @@ class RequestBody:
         return Payload(given or found or _BYTES, content)
 
 
-def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
+def read_body(document: ApiDocument, node: JSONObject) -> OperationBody | None:
     """Read the body of an operation.
 
     Args:
@@ -205,7 +205,7 @@ def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
         kind = _BYTES if any(map(is_binary, branches_of(document, schema))) else "application/json"
     if kind not in described and not is_json(kind):
         schema = {"type": "string"} if is_text(kind) else {"type": "string", **BASE64}
-    return RequestBody(
+    return OperationBody(
         media_type=kind,
         required=required,
         description="\n\n".join(about) or None,

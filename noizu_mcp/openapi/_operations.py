@@ -16,7 +16,7 @@ from .._log import logger
 from .._media_types import is_json
 from .._value import JSONObject
 from ..types import Annotations
-from ._bodies import FormPart, Payload, RequestBody, read_body
+from ._bodies import FormPart, OperationBody, Payload, read_body
 from ._document import ApiDocument, DocumentError
 from ._parameters import BadValue, Pairs, Parameter, join, read_parameter
 from ._schemas import SchemaConverter
@@ -102,7 +102,7 @@ class Operation:
     description: str | None
     parameters: Mapping[str, Parameter]
     body_argument: str
-    body: RequestBody | None
+    body: OperationBody | None
     security: tuple[tuple[str, ...], ...]
     input_schema: JSONObject
     output_schema: JSONObject | None
@@ -314,12 +314,12 @@ class _OperationReader:
         return parameter.place == "header" and parameter.name.lower() in self._given
 
     def _input(
-        self, parameters: Mapping[str, Parameter], body_name: str, body: RequestBody | None
+        self, parameters: Mapping[str, Parameter], body_name: str, body: OperationBody | None
     ) -> JSONObject:
         converter = SchemaConverter(self._document, is_input=True)
         properties: JSONObject = {}
         required = []
-        parts: list[tuple[str, Parameter | RequestBody]] = list(parameters.items())
+        parts: list[tuple[str, Parameter | OperationBody]] = list(parameters.items())
         if body is not None:
             parts.append((body_name, body))
         for name, part in parts:

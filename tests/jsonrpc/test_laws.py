@@ -18,10 +18,10 @@ from noizu_mcp.jsonrpc import (
     Rendered,
     Request,
     Response,
-    _decode,
     decode,
     encode,
     encode_batch,
+    holds_more_values,
     memory_bound,
     memory_of,
     render,
@@ -140,10 +140,10 @@ def test_the_memory_of_a_value(value):
 def test_values_are_counted_from_the_text(value, window, ascii_):
     """The count equals that of the decoded values, wherever the text is split."""
     data = json.dumps(value, ensure_ascii=ascii_).encode()
-    with patch.object(_decode, "_WINDOW", window):
+    with patch("noizu_mcp.jsonrpc._decode._WINDOW", window):
         if count(value):
-            assert _decode.holds_more_values(data, count(value) - 1)
-        assert not _decode.holds_more_values(data, count(value))
+            assert holds_more_values(data, count(value) - 1)
+        assert not holds_more_values(data, count(value))
 
 
 @LAW
