@@ -1,5 +1,6 @@
 """JSON values by name, and the bases of values: frozen attrs classes, and frozen objects."""
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -8,6 +9,8 @@ import attrs
 JSON: TypeAlias = Any
 #: A decoded JSON object, or one to encode.
 JSONObject: TypeAlias = dict[str, Any]
+#: The same, for code that only reads it.
+JSONMapping: TypeAlias = Mapping[str, Any]
 
 
 class Value:

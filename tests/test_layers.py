@@ -82,7 +82,17 @@ SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O and threads; and schema engines.
 PURE = {
     *("abc", "ast", "base64", "binascii", "bisect", "collections", "contextlib", "copy"),
-    *("decimal", "difflib", "enum", "functools", "importlib", "inspect", "itertools", "json"),
+    *(
+        "decimal",
+        "difflib",
+        "enum",
+        "functools",
+        "hashlib",
+        "importlib",
+        "inspect",
+        "itertools",
+        "json",
+    ),
     *("keyword", "linecache", "math", "operator", "re", "reprlib", "string", "sys", "types"),
     *("typing", "unicodedata", "urllib", "weakref"),
     *("attrs", "fastjsonschema", "jsonschema_rs"),
@@ -155,7 +165,10 @@ LATE = {
     ("server/policies/_shipped", "datetime"): "loads with the first window",
     ("server/policies/_shipped", "zoneinfo"): "the same",
     ("telemetry/_audit", "sqlite3"): "loads with the first table",
-    ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
+    (
+        "server/features/__init__",
+        "._tasks",
+    ): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
     ("server/loading/_imports", "._remedies"): "loads with the first file that cannot be imported",

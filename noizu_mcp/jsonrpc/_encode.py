@@ -1,5 +1,6 @@
 """JSON-RPC messages to bytes: compact JSON, and answers put together from rendered parts."""
 
+import hashlib
 import json
 import json.encoder
 from collections.abc import Callable, Mapping
@@ -52,6 +53,14 @@ _native = getattr(json.encoder, "c_make_encoder", None)
 _write = make_writer(_native)
 # The one class of values in our own objects that `json` does not know is the read-only mapping.
 _write_sorted = make_writer(_native, sort_keys=True, default=dict)
+
+
+def digest_of(value: object) -> str:
+    """Hash a JSON value with SHA-256, in hex; the order of keys in an object does not matter.
+
+    Raises as `render_sorted`.
+    """
+    return hashlib.sha256(render_sorted(value)).hexdigest()
 
 
 def render_sorted(value: object) -> bytes:
@@ -107,9 +116,10 @@ def encode(message: Message) -> bytes:
 
 
 def encode_result(id_: Id, result: Mapping[str, object] | Rendered) -> bytes:
-    """Write a response; a `Rendered` result is taken as it is. Raises as `render` does."""
+    """Write a response; only the texts of a `Rendered` result are encoded. Raises as `render`."""
     if type(result) is Rendered:
-        return b"".join((b'{"jsonrpc":"2.0","id":', _render_id(id_), b',"result":', *result, b"}"))
+        parts = [part if type(part) is bytes else render(part) for part in result]
+        return b"".join((b'{"jsonrpc":"2.0","id":', _render_id(id_), b',"result":', *parts, b"}"))
     return render({"jsonrpc": "2.0", "id": id_, "result": result})
 
 

@@ -13,8 +13,8 @@ from .._value import JSONObject
 Id = str | int
 
 
-class Rendered(tuple[bytes, ...]):
-    """A result that is JSON text already, in pieces: UTF-8, compact, without a newline.
+class Rendered(tuple[bytes | str, ...]):
+    """A result in pieces: bytes are JSON text, UTF-8 and compact; a text becomes a JSON string.
 
     They are joined once, with the rest of the answer: each step that added something around a long
     text would have to copy it.

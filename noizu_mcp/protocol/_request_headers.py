@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .._util import json_text
+from .._value import JSONMapping
 from ..jsonrpc import Request
 from ..types import META_PROTOCOL_VERSION
 from ._events import HttpHeaders
@@ -118,7 +119,7 @@ def standard_fault(request: Request, headers: HttpHeaders) -> str | None:
 
 
 def param_fault(
-    declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: HttpHeaders
+    declared: Mapping[str, tuple[str, ...]], arguments: JSONMapping, headers: HttpHeaders
 ) -> str | None:
     """Describe a fault of an `Mcp-Param-*` header against its argument; None if all are right.
 

@@ -9,10 +9,10 @@ of a change, and sends nothing, so it cannot wait.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._errors import McpError
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..jsonrpc import INVALID_PARAMS, Id, Notification, encode, is_larger, render
 from ..types import META_SUBSCRIPTION_ID, TASKS
 from ._revisions import CHANGES
@@ -78,7 +78,7 @@ class SubscriptionNotice:
 
     __slots__ = ("_before", "_params", "_plain", "method")
 
-    def __init__(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, method: str, params: JSONMapping | None = None) -> None:
         self.method = method
         self._params = params
         self._plain: bytes | None = None
@@ -151,9 +151,7 @@ class Subscriptions:
         self.pushed = True
         return list(missed)
 
-    def read(
-        self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
-    ) -> Listening:
+    def read(self, id_: Id, params: JSONMapping, capabilities: JSONMapping) -> Listening:
         """Read the filter of a listen request; kinds that the server cannot offer are left out.
 
         Raises:
@@ -264,7 +262,7 @@ class Subscriptions:
         listening = self._listening.values()
         return [each.id for each in listening if task_id in each.tasks and may_hear(each.id)]
 
-    def _check_amount(self, id_: Id, params: Mapping[str, Any]) -> None:
+    def _check_amount(self, id_: Id, params: JSONMapping) -> None:
         # All of the request stays while it is open, and every notice of it has its id.
         values = MAX_LISTEN_VALUES + self._limit
         if is_larger([id_, params], MAX_LISTEN, values):
@@ -282,14 +280,14 @@ class Subscriptions:
             raise McpError(INVALID_PARAMS, text)
 
 
-def _read_flag(wanted: Mapping[str, Any], key: str) -> bool:
+def _read_flag(wanted: JSONMapping, key: str) -> bool:
     flag = wanted.get(key)
     if flag is None or isinstance(flag, bool):
         return flag is True
     raise McpError(INVALID_PARAMS, f"{key} must be true or false")
 
 
-def _read_names(wanted: Mapping[str, Any], key: str) -> frozenset[str]:
+def _read_names(wanted: JSONMapping, key: str) -> frozenset[str]:
     names = wanted.get(key)
     if names is None:
         return _NONE
@@ -298,5 +296,5 @@ def _read_names(wanted: Mapping[str, Any], key: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _can(capabilities: Mapping[str, Any], feature: str, ability: str) -> bool:
+def _can(capabilities: JSONMapping, feature: str, ability: str) -> bool:
     return bool((capabilities.get(feature) or {}).get(ability))

@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from .._errors import McpError
+from .._value import JSONMapping
 from ..engine import Job
 from ..types import ToolResult
 from .changes._bus import Hearer, Merger
@@ -186,7 +187,7 @@ class RunningServer:
         self,
         ctx: "ServerContext",
         name: str,
-        arguments: Mapping[str, Any] | None,
+        arguments: JSONMapping | None,
         capability: "Capability | str | None",
     ) -> ToolResult:
         """Call a tool for a handler; see `Context`."""

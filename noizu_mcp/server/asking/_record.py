@@ -1,6 +1,5 @@
 """Answers and side effects of one handler, so that it can run again from the start."""
 
-import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -12,7 +11,7 @@ from ..._errors import McpError
 from ..._util import json_text
 from ..._value import JSONObject
 from ...engine import call_in_thread
-from ...jsonrpc import INVALID_PARAMS, parse_json, render_sorted
+from ...jsonrpc import INVALID_PARAMS, digest_of, parse_json
 from ...types import InputRequest
 
 #: Maximum rounds of questions in one request. A handler with more is in a loop, and each round may
@@ -95,11 +94,6 @@ def too_many_rounds() -> McpError:
 def text_of(request: InputRequest) -> str:
     """Return the text of a question for an error; its method if it has no text."""
     return json_text(request.params.get("message", request.method))
-
-
-def digest_of(value: Any) -> str:
-    """Hash a JSON value; the order of keys in an object does not matter."""
-    return hashlib.sha256(render_sorted(value)).hexdigest()
 
 
 def as_step(

@@ -36,11 +36,12 @@ import trio
 
 from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...engine import logger
+from ...jsonrpc import digest_of
 from ...types import InputRequest, InputRequired
 from ..calls._time_limit import Pause
-from ._record import MAX_ROUNDS, Reader, Record, digest_of, text_of, too_many_rounds
+from ._record import MAX_ROUNDS, Reader, Record, text_of, too_many_rounds
 
 if TYPE_CHECKING:
     from .._server_request import ServerRequest
@@ -122,8 +123,8 @@ class RoundAsker:
         self,
         ctx: "ServerRequest",
         binding: JSONObject | None = None,
-        recorded: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        recorded: JSONMapping | None = None,
+        given: JSONMapping | None = None,
     ) -> None:
         recorded, given = recorded or {}, given or {}
         self._ctx = ctx
@@ -154,7 +155,7 @@ class RoundAsker:
         # Until the handler asks or runs a step: code before that may have run twice.
         self._replays = bool(self._asked)
 
-    def _meant(self, given: Mapping[str, Any]) -> JSONObject:
+    def _meant(self, given: JSONMapping) -> JSONObject:
         """Select the answers to questions that were asked.
 
         Clients may send any answers. An answer is used only if the state says that its question was
@@ -361,7 +362,7 @@ class RoundAsker:
                 await self._remembered.wait()
         return bool(self._missing)
 
-    def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> bool:
+    def _reply(self, requests: Mapping[str, InputRequest], content: JSONMapping) -> bool:
         """Answer with questions and state; False if it had to answer with an error."""
         record = self.record
         kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
@@ -404,7 +405,7 @@ class RoundAsker:
         """True while the handler waits for a retry."""
         return self._reopened is not None
 
-    def reopen(self, given: Mapping[str, Any]) -> None:
+    def reopen(self, given: JSONMapping) -> None:
         """Go on with the answers of a retry.
 
         Args:
@@ -440,7 +441,7 @@ def _not_deterministic(pending: Iterable[InputRequest]) -> str:
     )
 
 
-def _binding(ctx: "ServerRequest", params: Mapping[str, Any]) -> JSONObject:
+def _binding(ctx: "ServerRequest", params: JSONMapping) -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
     2026-07-28 `basic/patterns/mrtr` requires the principal, the method and a digest of the salient

@@ -10,17 +10,17 @@ the request. It is set in a `finally`, so the task cannot wait for ever.
 
 from collections.abc import Awaitable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from ..._errors import InsufficientScope, McpError
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec
 from ...engine import ClientShare, Job
 from ...events import Recording
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
-from ...protocol import Envelope
+from ...protocol import Dispatch, Envelope
 from ...types import TASKS, ToolResult
 from .._server_context import NOT_SENT
 from .._server_request import ServerRequest
@@ -134,10 +134,13 @@ class TaskRequest(ServerRequest):
         # tasks: sending one with the old token would be a protocol error.
         envelope = request.envelope._replace(progress_token=None, log_level=None)
         super().__init__(
-            request.in_flight, request.request, envelope, request.channel, key=request.key
+            request.running,
+            request.dispatcher,
+            request.in_flight,
+            Dispatch(request.request, envelope),
+            request.channel,
+            key=request.key,
         )
-        self.running = request.running
-        self.dispatcher = request.dispatcher
         # Nothing may be sent on the channel of the request after its answer.
         self.answered = True
         self.task = task
@@ -294,7 +297,7 @@ class Opening:
 
     async def _run(
         self, task: RunningTask, before: RoundAsker | None, recording: Recording | None
-    ) -> Mapping[str, Any]:
+    ) -> JSONMapping:
         # A step of the request may still run. It must be recorded before the task looks for it, or
         # its side effect would happen twice.
         await self._left.wait()

@@ -143,7 +143,8 @@ class Host:
                 # Until the end: a probe must learn that the application is not ready.
                 background.start_soon(self._accept, each, health)
             async with trio.open_nursery() as connections:
-                shared = HostShare(self._app, self._options, self._pool, connections)
+                keeps = getattr(self._app, "keeps_scope", False)
+                shared = HostShare(self._app, self._options, self._pool, connections, keeps)
                 probes_only = _only(self._app, self._probes, 503)
                 places = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
                 kept = HostShare(probes_only, few, places, connections)

@@ -63,6 +63,9 @@ class HttpApp:
         ImportError: Metrics are enabled, and prometheus_client is not installed.
     """
 
+    #: The built-in host keeps the scope of a request for the next one if it calls this object
+    #: itself: no middleware between them can have entered a scope.
+    keeps_scope: Final = True
     #: Serves the path of the protocol; None while the lifespan does not run.
     endpoint: Endpoint | None = None
 
