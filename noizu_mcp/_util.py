@@ -1,6 +1,7 @@
 """Small things that every layer may use: the absence marker, names, JSON text, messages."""
 
 import enum
+import inspect
 import ipaddress
 import json
 import math
@@ -8,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import MappingProxyType, ModuleType
 from typing import Any, Final, Literal, ParamSpec, TypeGuard, TypeVar, TypeVarTuple
@@ -72,6 +73,45 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
+    """Tell if a value is an integer of at least `least`; True and False do not count."""
+    return type(value) is int and value >= least
+
+
+def takes(function: object, *values: object) -> bool:
+    """Tell whether a function, or another value, can be called with some values."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*values)
+    # TypeError: other parameters. ValueError: a builtin without a signature.
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def reachable(name: str, direct: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the names that one leads to, at any distance; itself only if it leads back.
+
+    Args:
+        name: The name.
+        direct: The names that each name leads to; none for a name that is not there.
+    """
+    found: set[str] = set()
+    # A loop and no recursion: names may lead to each other in a circle.
+    waiting = [name]
+    while waiting:
+        new = set(direct.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text, cut after `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 # One encoder for all: `json.dumps` would build a new one for every call with these options.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -108,8 +148,7 @@ _MAX_QUOTED: Final = 60
 
 def got(value: object) -> str:
     """Quote a wrong value for a message, shortened: `got 'x'`."""
-    shown = repr(value)
-    return f"got {shown if len(shown) <= _MAX_QUOTED else shown[: _MAX_QUOTED - 1] + '…'}"
+    return f"got {shorten(repr(value), _MAX_QUOTED)}"
 
 
 def called(value: Any) -> str:

@@ -17,7 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "protocol": {"types", "jsonrpc"},
     "auth": {"types", "jsonrpc"},
     "uri": set(),
-    "schema": set(),
+    "schema": {"jsonrpc"},
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
     "skills": {"types", "components"},

@@ -15,7 +15,7 @@ from .._class_body import BODY, BodyMeta, replacements, statement_frame
 from .._errors import DefinitionError, Problem
 from .._nearest import hint_at
 from .._source import problem_at
-from .._util import called, got, is_number
+from .._util import called, got, is_number, takes
 from .._value import JSONObject
 from ..types import SKILLS
 from ._context import Context
@@ -107,12 +107,6 @@ def _is_ours(method: object) -> bool:
     return getattr(method, "__module__", None) == __name__
 
 
-def _unknown_options(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the keywords of a class statement that are no options, each with its problem."""
-    for name in names:
-        yield name, f"unknown option; {hint_at(name, _OPTIONS)}"
-
-
 def _options(cls: Any) -> Iterator[tuple[str, str]]:
     """Yield the options with wrong values, each with its problem; a property is the author's."""
     for name, least in (("timeout", "above 0"), ("stale", "0 or more")):
@@ -137,20 +131,12 @@ def _methods(cls: type) -> Iterator[tuple[str, str]]:
         if not any(_is_ours(vars(base).get(name)) for base in cls.__mro__):
             text = f"is not read; make it a {LISTS[name].removesuffix('s').title()}Provider"
             yield name, text
-        elif not inspect.iscoroutinefunction(method) or not _takes_one(method):
+        elif not inspect.iscoroutinefunction(method) or not takes(method, None, None):
             yield name, f"must be `async def {name}(self, {parameter})`"
     unknown = _written(cls, "unknown")
-    if unknown is not None and (inspect.iscoroutinefunction(unknown) or not _takes_one(unknown)):
+    wrong = inspect.iscoroutinefunction(unknown) or not takes(unknown, None, None)
+    if unknown is not None and wrong:
         yield "unknown", "must be `def unknown(self, name)`"
-
-
-def _takes_one(method: Any) -> bool:
-    """Tell whether a method can be called with one argument beside `self`."""
-    try:
-        inspect.signature(method).bind(None, None)
-    except (TypeError, ValueError):  # not callable, or other parameters
-        return False
-    return True
 
 
 class BaseProvider(metaclass=BodyMeta):
@@ -185,7 +171,8 @@ class BaseProvider(metaclass=BodyMeta):
         for name, value in (("timeout", timeout), ("stale", stale), ("shared", shared)):
             if value is not None:
                 setattr(cls, name, value)
-        found = [*_unknown_options(unknown), *_options(cls), *_methods(cls)]
+        found = [(name, f"unknown option; {hint_at(name, _OPTIONS)}") for name in unknown]
+        found += [*_options(cls), *_methods(cls)]
         frame = statement_frame()
         problems = replacements(vars(cls)[BODY], cls.__qualname__, (*LISTS, *_OPTIONS))
         problems += [problem_at(f"{cls.__qualname__}.{name}", text, frame) for name, text in found]
@@ -400,7 +387,9 @@ def check_providers(items: Iterable[object]) -> list[Problem]:
         if isinstance(item, BaseProvider):
             if any(item is each for each in seen):
                 text = f"{item.name} is in the list already"
-            elif not (item.offers or isinstance(item, SkillProvider) or _introduces(item)):
+            elif not (
+                item.offers or isinstance(item, SkillProvider) or _written(type(item), "introduce")
+            ):
                 text = f"{item.name} lists nothing; write {_methods_for(item)}"
             else:
                 seen.append(item)
@@ -411,10 +400,6 @@ def check_providers(items: Iterable[object]) -> list[Problem]:
             text = f"{called(item)} is not a provider; write class …(ToolProvider)"
         problems.append(Problem(f"providers[{index}]", text))
     return problems
-
-
-def _introduces(provider: BaseProvider) -> bool:
-    return _written(type(provider), "introduce") is not None
 
 
 def _methods_for(provider: BaseProvider) -> str:

@@ -275,10 +275,10 @@ def _classify_answer(value: JSONObject) -> Message | Malformed:
     if not is_answer:
         text = "Not a valid JSON-RPC request, notification, or response"
         return malformed(INVALID_REQUEST, text, known)
-    answer = _read_error(value, known) if "error" in value else _read_result(value, known)
-    return answer or malformed(
-        INVALID_REQUEST, "Not a valid JSON-RPC response", known, answer=False
-    )
+    if "error" not in value and known is not None and type(value["result"]) is dict:
+        return Response(known, value["result"])
+    error = _read_error(value, known) if "error" in value else None
+    return error or malformed(INVALID_REQUEST, "Not a valid JSON-RPC response", known, answer=False)
 
 
 def _read_error(value: JSONObject, id_: Id | None) -> ErrorResponse | None:
@@ -290,11 +290,6 @@ def _read_error(value: JSONObject, id_: Id | None) -> ErrorResponse | None:
     if type(code) is not int or type(message) is not str:
         return None
     return ErrorResponse(id_, code, message, error.get("data"))
-
-
-def _read_result(value: JSONObject, id_: Id | None) -> Response | None:
-    result = value["result"]
-    return Response(id_, result) if id_ is not None and type(result) is dict else None
 
 
 # Salvage of the id from input that is not a valid message

@@ -18,7 +18,7 @@ import attrs
 
 from .._json_schema import modernize_bounds
 from .._pointer import pointer
-from .._util import final, json_text
+from .._util import final, json_text, shorten
 from .._value import JSONObject, Value
 from ..schema import Document, read_document, subschemas
 
@@ -252,9 +252,12 @@ class Composer:
             if branches:
                 self.lose("", key, "the properties of all alternatives are properties of the root")
                 note += _groups(branches)
-                found = self._unite_at_root(
-                    found, [each for each in branches if _may_be_object(each)]
-                )
+                objects = [
+                    each
+                    for each in branches
+                    if "object" in types_in(each.get("type", "object")) and "not" not in each
+                ]
+                found = self._unite_at_root(found, objects)
         for key in ("enum", "const", "not", "if", "then", "else"):
             if found.pop(key, None) is not None:
                 self.lose("", key, "the API does not take it at the root")
@@ -301,10 +304,6 @@ def _closes(one: JSONObject, other: JSONObject) -> bool:
 
 def _is_open(schema: JSONObject) -> bool:
     return schema.get("additionalProperties") is not False
-
-
-def _may_be_object(schema: JSONObject) -> bool:
-    return "object" in types_in(schema.get("type", "object")) and "not" not in schema
 
 
 def _groups(branches: Iterable[JSONObject]) -> str:
@@ -378,12 +377,8 @@ def describe_lost(keywords: Mapping[str, object]) -> str:
     """Write keywords as a text for a description: ` (minLength: 2, default: "a")`."""
     if not keywords:
         return ""
-    shown = [f"{key}: {_shorten(json_text(value))}" for key, value in keywords.items()]
+    shown = [f"{key}: {shorten(json_text(value), _MAX_SHOWN)}" for key, value in keywords.items()]
     return f" ({', '.join(shown)})"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 def legal_name(name: str, illegal: re.Pattern[str], length: int) -> str:

@@ -152,10 +152,7 @@ _SCALARS: Final = frozenset({"string", "integer", "number", "boolean"})
 # OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured outputs", "JSON Schema
 # limitations": both list these and no others, except `uri`.
 _FORMATS: Final = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email", "hostname"),
-        *("ipv4", "ipv6", "uuid"),
-    }
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 )
 _NO_LIMIT: Final = Size(*[inf] * len(Size._fields))
 

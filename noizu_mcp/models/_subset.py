@@ -50,12 +50,8 @@ _KEYWORDS: Final = {
     **{kind: frozenset(keys) for kind, keys in _JUDGES.items()},
     "integer": frozenset[str](),
     "array": frozenset({*_JUDGES["array"], "items", "prefixItems"}),
-    "object": frozenset(
-        {
-            *(*_JUDGES["object"], "properties", "required", "patternProperties"),
-            *CLOSING,
-        }
-    ),
+    "object": frozenset({*_JUDGES["object"], "properties", "required", "patternProperties"})
+    | CLOSING,
 }
 #: The inclusive bound of an integer that has an exclusive one.
 _INTEGER_BOUNDS: Final[Mapping[str, tuple[str, int, Callable[[int, int], int]]]] = {

@@ -306,12 +306,11 @@ class _OperationReader:
         found: dict[tuple[str, str], Parameter] = {}
         for each in [*_listed(head.item, "parameters"), *_listed(head.node, "parameters")]:
             parameter = read_parameter(self._document.resolve(each))
-            if parameter is not None and not self._is_given(parameter):
+            if parameter is None:
+                continue
+            if parameter.place != "header" or parameter.name.lower() not in self._given:
                 found[parameter.place, parameter.name] = parameter
         return iter(found.values())
-
-    def _is_given(self, parameter: Parameter) -> bool:
-        return parameter.place == "header" and parameter.name.lower() in self._given
 
     def _input(
         self, parameters: Mapping[str, Parameter], body_name: str, body: OperationBody | None

@@ -96,20 +96,18 @@ class SchemaConverter:
             elif key in SCHEMA_LISTS and isinstance(value, list):
                 yield key, [self._convert(each, depth) for each in value]
             elif key == "properties" and isinstance(value, Mapping):
-                yield key, {k: self._convert(v, depth) for k, v in self._own(value)}
+                kept = {k: v for k, v in value.items() if not self._is_left_out(v)}
+                yield key, {name: self._convert(each, depth) for name, each in kept.items()}
             elif key in _NAMED and isinstance(value, Mapping):
                 yield key, {name: self._convert(each, depth) for name, each in value.items()}
             elif key == "required" and isinstance(value, list):
                 properties = schema.get("properties")
                 hidden = properties if isinstance(properties, Mapping) else {}
-                kept = [each for each in value if not self._is_left_out(hidden.get(str(each)))]
-                if kept:
-                    yield key, kept
+                left = [each for each in value if not self._is_left_out(hidden.get(str(each)))]
+                if left:
+                    yield key, left
             elif key in _PLAIN:
                 yield key, value
-
-    def _own(self, properties: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-        return ((k, v) for k, v in properties.items() if not self._is_left_out(v))
 
     def _is_left_out(self, schema: object) -> bool:
         return isinstance(schema, Mapping) and schema.get(self._left_out) is True

@@ -14,6 +14,7 @@ from typing import (
     ParamSpec,
     Self,
     TypeVar,
+    get_args,
     overload,
 )
 from urllib.parse import quote
@@ -81,13 +82,9 @@ _BLOCKS: Final[dict[str, dict[str, object]]] = {
 @functools.cache
 def _items_of(block_type: str) -> tuple[Item, ...]:
     return tuple(
-        Item(name, camel_case(name), kind_of(annotation), type(None) not in _args(annotation))
+        Item(name, camel_case(name), kind_of(annotation), type(None) not in get_args(annotation))
         for name, annotation in _BLOCKS[block_type].items()
     )
-
-
-def _args(annotation: object) -> tuple[object, ...]:
-    return getattr(annotation, "__args__", ())
 
 
 # Every block may carry these two. Blocks of unknown types keep them at `extra`, unread.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import attrs
 
 from .._errors import ProtocolError
-from .._util import json_text
+from .._util import json_text, shorten
 from .._value import JSONObject, Value
 
 #: Longest quotation of a wrong value in an error, in characters of JSON.
@@ -59,7 +59,7 @@ def _quote(value: object) -> str:
         text = json_text(value)
     except (TypeError, ValueError, RecursionError):
         text = type(value).__name__
-    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"
+    return shorten(text, MAX_QUOTED)
 
 
 class JsonKind:

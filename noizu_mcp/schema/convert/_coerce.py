@@ -9,18 +9,18 @@ the time grows with the size of the value alone. The file is loaded with the fir
 schema refuses.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from ..._json_schema import TYPES
 from ..._limits import Limits
+from ...jsonrpc import parse_json
 from ..jsonschema._document import Document
 from ..jsonschema._keywords import DIALECTS
-from ..jsonschema._values import find_not_json, is_deeper, type_of
+from ..jsonschema._values import is_deeper, type_of
 
 #: Subschemas that hold together; none of them says anything about a value that has no subschema.
 Together = tuple[Mapping[str, Any], ...]
@@ -269,28 +269,16 @@ class _Walk:
 
     def _parse(self, text: str) -> object:
         """Decode JSON text; None if it is not JSON, or exceeds the limits of a message."""
-        # Each value but the first has one of these before it; those in strings are counted too.
+        # Each value but the first has one of these before it; marks in strings are counted, too.
         values = text.count(",") + text.count("[") + text.count("{")
         if values > self._left:
             return None
         try:
-            parsed = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+            parsed: object = parse_json(text.encode(), self._depth, self._left)
         except (ValueError, RecursionError):
             return None
         self._left -= values
-        odd = "\\u" in text and find_not_json(parsed, self._left) is not None
-        return None if odd or is_deeper(parsed, self._depth) else parsed
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not isfinite(value):
-        raise ValueError(text)
-    return value
+        return parsed
 
 
 def _product(left: list[Together], right: list[Together]) -> list[Together]:

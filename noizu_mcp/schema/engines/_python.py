@@ -39,17 +39,9 @@ MAX_WORK = 300_000
 # nests at most 20 blocks.
 _INLINE_DEPTH = 4
 
-_COPIED = frozenset(
-    {
-        *("type", "enum", "multipleOf", "uniqueItems"),
-        *BOUNDS,
-    }
-)
+_COPIED = frozenset({"type", "enum", "multipleOf", "uniqueItems", *BOUNDS})
 _NESTED = frozenset(
-    {
-        *COMBINING,
-        *("items", "prefixItems", "properties", "additionalProperties", "propertyNames"),
-    }
+    {"items", "prefixItems", "properties", "additionalProperties", "propertyNames", *COMBINING}
 )
 _SERVED = _COPIED | SIZES | _NESTED | {"pattern", "$ref", "const", "required"}
 # Keywords that reject nothing.

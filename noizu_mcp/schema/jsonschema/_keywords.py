@@ -180,15 +180,8 @@ def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 # One order for every schema: type, description, contents, bounds, annotations.
 _KEYWORDS = (
     *("$ref", "type", "description", "enum", "anyOf", "oneOf", "properties", "required"),
-    *(
-        "propertyNames",
-        "additionalProperties",
-        "items",
-        "prefixItems",
-        "format",
-        "pattern",
-        "contentEncoding",
-    ),
+    *("propertyNames", "additionalProperties", "items", "prefixItems"),
+    *("format", "pattern", "contentEncoding"),
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
     *("minProperties", "maxProperties", "default", "examples", "x-mcp-header", "$defs"),

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..._nearest import nearest
 from ..._pointer import Path
+from ..._util import shorten
 from ..jsonschema._values import kind_and_value
-from ..jsonschema._violation import MAX_VIOLATIONS, Violation, place, shorten, show
+from ..jsonschema._violation import MAX_VIOLATIONS, Violation, place, show
 
 # The violations of one alternative.
 Branch = Sequence[Violation]
