@@ -18,7 +18,7 @@ GRACE: Final = 5.0
 
 
 def _at_least(least: int) -> Any:
-    def check(_: object, field: "Field", value: Any) -> None:
+    def check(_: object, field: "Field", value: object) -> None:
         if type(value) is not int or value < least:
             text = f"must be an integer of at least {least}, not {value!r}"
             raise ValueError(f"Limits.{field.name} {text}")
