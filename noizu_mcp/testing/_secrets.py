@@ -122,10 +122,7 @@ def hide_secrets(value: JSON) -> JSON:
     if isinstance(value, list):
         # In a command line, the value of an option is the next word.
         before = [None, *value]
-        return [
-            _hide_all(each) if _is_option(option) else _hide_in_item(each)
-            for option, each in zip(before, value, strict=False)
-        ]
+        return [_hide_word(option, each) for option, each in zip(before, value, strict=False)]
     if isinstance(value, dict):
         named = next((value[key] for key in ("name", "key") if key in value), None)
         return {
@@ -133,6 +130,15 @@ def hide_secrets(value: JSON) -> JSON:
             for name, each in value.items()
         }
     return value
+
+
+def _hide_word(option: JSON, word: JSON) -> JSON:
+    """Hide an item of a list, which may be a command line; `option` is the item before it."""
+    if _is_option(option):
+        return _hide_all(word)
+    if isinstance(word, str) and (user := _COMMAND.match(f"{option} {word}")) and user["user"]:
+        return f"{user['user'][len(option) + 1 :]}{HIDDEN}"
+    return _hide_in_item(word)
 
 
 def _hide_in_item(item: JSON) -> JSON:

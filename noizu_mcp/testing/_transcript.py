@@ -11,6 +11,7 @@ from typing import Final, Literal
 import attrs
 import trio
 
+from .._printable import printable
 from .._util import final
 from .._value import JSON, JSONObject
 
@@ -105,6 +106,8 @@ class Transcript:
     def render(self, most: int = MOST_SHOWN, width: int = WIDTH) -> str:
         """Format the messages as text, one per line, for the output of a failing test.
 
+        Characters that steer a terminal, or that show nothing, are written as code points.
+
         Args:
             most: Maximum number of messages; the last ones are shown.
             width: Maximum characters of a line; longer messages are cut.
@@ -113,7 +116,8 @@ class Transcript:
         left = len(self.entries) - len(shown)
         lines = [f"({left} more before)"] if left else []
         for entry in shown:
-            text = f"{entry.direction:8} {entry.data.decode(errors='backslashreplace')}"
+            said = printable(entry.data.decode(errors="backslashreplace")[: width + 1])
+            text = f"{entry.direction:8} {said}"
             lines.append(text if len(text) <= width else f"{text[: width - 1]}…")
         return "\n".join(lines)
 

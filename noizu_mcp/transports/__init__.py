@@ -12,19 +12,14 @@ from .stdio._claimed_stdio import take_stdio as take_stdio
 from .stdio._line_stream import LineStream as LineStream
 
 _LATE = {
-    "EventParser": ".http.client._event_reader",
-    "EventTooLarge": ".http.client._event_reader",
-    "Http": "._http_target",
-    "HttpStream": ".http.client._stream",
-    "MemoryStream": "._memory",
-    "Stdio": ".stdio._command",
-    "Tap": "._tap",
-    "TappedStream": "._tap",
-    "last_line": ".stdio._child_process",
-    "memory_pair": "._memory",
-    "open_process": ".stdio._child_process",
-    "serve_descriptors": ".stdio._server",
-    "serve_stdio": ".stdio._server",
+    ".http.client._event_reader": "EventParser EventTooLarge",
+    "._http_target": "Http",
+    ".http.client._stream": "HttpStream",
+    "._memory": "MemoryStream memory_pair",
+    ".stdio._command": "Stdio",
+    "._tap": "Tap TappedStream",
+    ".stdio._child_process": "last_line open_process",
+    ".stdio._server": "serve_descriptors serve_stdio",
 }
 
 if _TYPE_CHECKING:

@@ -183,7 +183,7 @@ def test_a_server_that_wants_no_login(run, monkeypatch, folder):
         (("login", "demo.py"), "give the URL of a server; servers on stdio need no login"),
         (("logout", "demo.py"), "give the URL of a server"),
         (("login", "http://x.example/mcp"), "https"),
-        (("login", "https://x.example/mcp", "--scope", "a b"), "scopes must be"),
+        (("login", "https://x.example/mcp", "--scope", "a b"), "is not the name of a scope"),
     ],
 )
 def test_wrong_words(words, text, run):
