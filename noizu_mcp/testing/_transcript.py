@@ -6,7 +6,7 @@ notification satisfies one assertion, in order of arrival.
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 import trio
@@ -85,7 +85,7 @@ class Transcript:
         found = [each for entry in entries for each in _each(entry.message)]
         return [each for each in found if method is None or each.get("method") == method]
 
-    def claim(self, method: str, **params: Any) -> JSONObject | None:
+    def claim(self, method: str, **params: JSON) -> JSONObject | None:
         """Return the first notification of a method that was not returned before.
 
         Args:
@@ -143,7 +143,7 @@ async def assert_notification(
     method: str,
     *,
     timeout: float = TIMEOUT,
-    **params: Any,
+    **params: JSON,
 ) -> JSONObject:
     """Wait for a notification. Each one satisfies one assertion, in order of arrival.
 
@@ -175,7 +175,7 @@ async def assert_progress(
     progress: float,
     *,
     timeout: float = TIMEOUT,
-    **params: Any,
+    **params: JSON,
 ) -> JSONObject:
     """Wait for a progress notification.
 
@@ -197,7 +197,7 @@ async def assert_progress(
 
 
 async def refute_notification(
-    transcript: Transcript, method: str, *, within: float = SILENCE, **params: Any
+    transcript: Transcript, method: str, *, within: float = SILENCE, **params: JSON
 ) -> None:
     """Check that a notification does not arrive.
 
