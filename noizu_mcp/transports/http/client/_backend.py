@@ -212,8 +212,8 @@ class Backend:
         if not getproxies():
             context = httpx2.create_ssl_context(verify) if verify else None
             self._transport = _network.JoiningTransport(context, limits)
-        # A client of a gateway serves many users: a cookie from an answer to one of them must not
-        # be sent with the call of another. MCP sessions need no cookies.
+        # The library would keep the cookies of all answers, without a limit. `_exchange` sends
+        # none: a client of a gateway serves many users, and MCP sessions need no cookies.
         none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         self._client = httpx2.AsyncClient(
             limits=limits,
