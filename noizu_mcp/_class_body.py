@@ -44,7 +44,7 @@ class ClassBody(dict[str, Any]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.marks: list[tuple[Any, Mapping[str, Any]]] = []
+        self.marks: list[tuple[Any, Mapping[str, object]]] = []
         self._replaced: list[_Replaced] = []
         # Where each name was stored that has not been read since.
         self._unread: dict[str, _Place] = {}

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .._util import Unset
+from .._value import JSONMapping
 from ..components import Context, ToolSpec
 from ..engine import ClientShare, Ending, Job
 from ..jsonrpc import Request
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+EMPTY: Final[JSONMapping] = MappingProxyType({})
 
 
 class ServedServer(Protocol):
@@ -79,7 +80,7 @@ class Running(Protocol):
         self,
         ctx: "ServerContext",
         name: str,
-        arguments: Mapping[str, Any] | None,
+        arguments: JSONMapping | None,
         capability: "Capability | str | None",
     ) -> ToolResult:
         """Call a tool for a handler; see `Context`."""
@@ -95,13 +96,13 @@ class HandledSession(Protocol):
         values: The values that handlers stored with `put_session`.
     """
 
-    values: Mapping[str, Any]
+    values: JSONMapping
 
     @property
     def log_level(self) -> str | None:
         """The least level of log messages that the client wants; None for no messages."""
 
-    def put_value(self, key: str, value: Any) -> None:
+    def put_value(self, key: str, value: object) -> None:
         """Store a value for later requests."""
 
     def report_change(self, kind: str) -> None:
@@ -118,7 +119,7 @@ class Asker(Protocol):
         responses: The answers to an `InputRequired` of the handler.
     """
 
-    responses: Mapping[str, Any]
+    responses: JSONMapping
 
     async def stay_open(self) -> None:
         """Wait until the handler may return without questions."""
@@ -162,7 +163,7 @@ class HandledRequest(Protocol):
         """The recording of the request or task; None without listeners."""
 
     @property
-    def input_responses(self) -> Mapping[str, Any]:
+    def input_responses(self) -> JSONMapping:
         """The answers to an `InputRequired` of the handler."""
 
     @property
@@ -174,7 +175,7 @@ class HandledRequest(Protocol):
         """In a completion: the arguments that are filled in already."""
 
     @property
-    def opening(self) -> "TaskOpening | None":
+    def task_start(self) -> "TaskStart | None":
         """The start of the task of the call; None if the call has no task."""
 
     @property
@@ -197,7 +198,7 @@ class HandledRequest(Protocol):
     def check_scopes(self, scopes: "RequireScopes") -> None:
         """Check that the caller holds some scopes."""
 
-    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+    def send(self, method: str, params: JSONMapping) -> Awaitable[None]:
         """Send a notice, from any thread."""
 
     def send_progress(
@@ -213,7 +214,7 @@ class HandledRequest(Protocol):
     ) -> Any:
         """Ask the client; see `Context`."""
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
 
     async def retry(self, required: InputRequired) -> bool:
@@ -225,7 +226,7 @@ class HandledRequest(Protocol):
         """
 
 
-class TaskOpening(Protocol):
+class TaskStart(Protocol):
     """The start of the task of a call, if its tool supports tasks."""
 
     @property
@@ -239,7 +240,7 @@ class TaskOpening(Protocol):
         """Tell whether `begin` starts a task, or has started it."""
 
 
-class CallOpening(TaskOpening, Protocol):
+class CallTaskStart(TaskStart, Protocol):
     """The same for the call of a request, before its handler runs."""
 
     def enter(self) -> bool:
@@ -259,7 +260,7 @@ class AnswerableRequest(HandledRequest, Protocol):
     request: Request
     known_context: "ServerContext | None"
 
-    def take_up_rounds(self) -> bool:
+    def resume_rounds(self) -> bool:
         """Resume with the answers and the state of an earlier round of this request."""
 
     def serve_with(self, component: ToolSpec | None) -> None:
@@ -274,7 +275,7 @@ class AnswerableRequest(HandledRequest, Protocol):
     def mark_ending(self, ending: Ending) -> None:
         """Tell the observer how the request is about to end."""
 
-    def complete(self, result: Mapping[str, Any]) -> None:
+    def complete(self, result: JSONMapping) -> None:
         """Answer with a complete result."""
 
     def complete_rendered(self, *members: bytes | str) -> None:
@@ -313,12 +314,12 @@ class MountedView(Protocol):
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None,
+        arguments: JSONMapping | None,
         capability: "Capability | str | None",
     ) -> ToolResult:
         """Call a tool of the mounted server through the server around it."""
 
-    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+    def refusal_of(self, name: str, arguments: JSONMapping) -> "Denied | None":
         """Tell why the capability does not allow a call; None if it does."""
 
     def notify_session(self, kind: str) -> None:

@@ -91,7 +91,7 @@ class PipeSession(Session):
                 # In `finally`, so that a broken stream also ends the author's subscriptions.
                 self.end_session()
                 for request in self.requests.values():
-                    request.withdrawn = True  # a thread that goes on sees `ctx.cancelled`
+                    request.mark_withdrawn()  # a thread that goes on sees `ctx.cancelled`
                 self.running.end_serving()
                 self._nursery.cancel_scope.cancel()
 
@@ -305,11 +305,9 @@ class StatelessRequests(InFlight):
         """
         # Keyed by a counter: the ids come from many callers, and each may use 1.
         key = next(self._keys)
-        ctx = ServerRequest(self, event.request, event.envelope, reply, key=key)
-        ctx.running = self.running
-        ctx.size = size
+        ctx = ServerRequest(self.running, None, self, event, reply, size=size, key=key)
         job = ctx.begin()
-        ctx = ctx.taken_over or ctx
+        ctx = ctx.resumed or ctx
         if not ctx.answered:
             # Only if unfinished: most requests are answered by now, and never enter the table.
             self.requests[key] = ctx

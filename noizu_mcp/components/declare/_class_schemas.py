@@ -89,7 +89,7 @@ class ClassSchemas:
         self._on_function = on_function
         self._given: dict[SchemaSide, object] = {}
         # Nearest first: a class, its bases and mixins.
-        places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
+        places: list[Mapping[str, object]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
         has_output, self.output = self._declared("output", places)
         if handler is not None:

@@ -40,8 +40,8 @@ class Declared(Frozen):
     options: Mapping[str, Any]
     handler: Handler
     source: str
-    members: Mapping[str, Any] = NOTHING
-    fields: Callable[[object], Mapping[str, Any]]
+    members: Mapping[str, object] = NOTHING
+    fields: Callable[[object], Mapping[str, object]]
 
     def key(self, overrides: Mapping[str, Any]) -> tuple[str, str]:
         """Give the option that no two registered ones may have in common, and its value."""

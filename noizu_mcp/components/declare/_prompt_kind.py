@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import isclass
-from typing import Any, Final
+from typing import Final
 
 from ...types import PromptArgument, PromptDefinition
 from ..handlers._bound import PromptSpec
@@ -15,7 +15,7 @@ from ._options import options_of
 from ._statement import ComponentKind, takes
 
 
-def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, object]:
     """Read the arguments."""
     arguments = read_arguments(reader, handler)
     # server/prompts: the arguments of `prompts/get` are a map of texts, so a field must be readable
