@@ -346,7 +346,7 @@ _mcp_async_client = pytest.fixture(_open_client, name="_mcp_async_client")
 
 @pytest.fixture
 def _mcp_plain_client(_mcp_connection: "ConnectArguments") -> "Iterator[SyncClient]":
-    from .client import SyncClient, Target
+    from .client import SyncClient
 
     with SyncClient(_mcp_connection.target, **_mcp_connection.options) as client:
         yield client
