@@ -43,6 +43,14 @@ CASES = {
         lambda args: args["n"] >= 2**70,
         None,
     ),
+    # The number of attempts is limited, as they may be expensive.
+    "many attempts": (
+        schema_of(
+            {"l": {"type": "array", "items": {**NUMBER, "minimum": 999}, "minItems": 20}}, "l"
+        ),
+        lambda args: len(args["l"]) >= 20,
+        None,
+    ),
     "null": (schema_of({"n": {"type": "null"}}, ["n"]), lambda args: True, {"n": None}),
 }
 
