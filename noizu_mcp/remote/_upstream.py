@@ -304,7 +304,7 @@ class Upstream:
                     try:
                         await client.subscribe(uri)
                     except McpError as error:
-                        logger.warning("%s is not watched any more: %s", uri, error)
+                        logger.warning("%s is no longer watched: %s", uri, error)
                 # Changes while it was not connected were not reported.
                 self._updated(uri)
 
