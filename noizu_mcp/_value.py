@@ -1,5 +1,6 @@
 """JSON values by name, and the bases of values: frozen attrs classes, and frozen objects."""
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -8,6 +9,8 @@ import attrs
 JSON: TypeAlias = Any
 #: A decoded JSON object, or one to encode.
 JSONObject: TypeAlias = dict[str, Any]
+#: The same, for code that only reads it.
+JSONMapping: TypeAlias = Mapping[str, Any]
 
 
 class Value:
@@ -44,11 +47,11 @@ class Frozen:
     half a millisecond of the import of every program.
     """
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: object) -> None:
         # Past `__setattr__`, which refuses every change.
         vars(self).update(fields)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
 
     def __delattr__(self, name: str) -> None:

@@ -17,7 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "protocol": {"types", "jsonrpc"},
     "auth": {"types", "jsonrpc"},
     "uri": set(),
-    "schema": set(),
+    "schema": {"jsonrpc"},
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
     "skills": {"types", "components"},
@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
     | {"server", "transports", "client", "aio"},
-    "openapi": {"types", "components"},
+    "openapi": {"types", "schema", "components"},
     "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "check": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "models", "engine"}
@@ -59,6 +59,7 @@ BELOW = (
     "_class_body",
     "_foreign",
     "_nearest",
+    "_media_types",
     "_media",
     "_http_body",
     "_http_log",
@@ -81,7 +82,17 @@ SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O and threads; and schema engines.
 PURE = {
     *("abc", "ast", "base64", "binascii", "bisect", "collections", "contextlib", "copy"),
-    *("decimal", "difflib", "enum", "functools", "importlib", "inspect", "itertools", "json"),
+    *(
+        "decimal",
+        "difflib",
+        "enum",
+        "functools",
+        "hashlib",
+        "importlib",
+        "inspect",
+        "itertools",
+        "json",
+    ),
     *("keyword", "linecache", "math", "operator", "re", "reprlib", "string", "sys", "types"),
     *("typing", "unicodedata", "urllib", "weakref"),
     *("attrs", "fastjsonschema", "jsonschema_rs"),
@@ -154,7 +165,10 @@ LATE = {
     ("server/policies/_shipped", "datetime"): "loads with the first window",
     ("server/policies/_shipped", "zoneinfo"): "the same",
     ("telemetry/_audit", "sqlite3"): "loads with the first table",
-    ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
+    (
+        "server/features/__init__",
+        "._tasks",
+    ): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
     ("server/loading/_imports", "._remedies"): "loads with the first file that cannot be imported",

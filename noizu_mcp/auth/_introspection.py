@@ -139,21 +139,27 @@ class _Cache:
     def __init__(self, ttl: float, size: int) -> None:
         self._ttl = ttl
         self._size = size
-        self._answers: dict[bytes, tuple[Principal, float]] = {}  # with the expiry of each
+        # With the monotonic time at which each ends: the system's clock may be set back.
+        self._answers: dict[bytes, tuple[Principal, float]] = {}
 
     def get(self, digest: bytes) -> Principal | None:
-        principal, until = self._answers.get(digest, (None, 0.0))
-        if time.time() < until:
+        if digest not in self._answers:
+            return None
+        principal, until = self._answers[digest]
+        if time.monotonic() < until and not _has_expired(principal):
             return principal
-        self._answers.pop(digest, None)
+        del self._answers[digest]
         return None
 
     def put(self, digest: bytes, principal: Principal) -> None:
-        until = time.time() + self._ttl
-        if principal.expires_at is not None:
-            until = min(until, principal.expires_at)
+        until = time.monotonic() + self._ttl
         self._answers.pop(digest, None)
         while self._answers and len(self._answers) >= self._size:
             del self._answers[next(iter(self._answers))]
         if self._size > 0:
             self._answers[digest] = principal, until
+
+
+def _has_expired(principal: Principal) -> bool:
+    # The expiry of a token is a date.
+    return principal.expires_at is not None and time.time() >= principal.expires_at

@@ -25,16 +25,11 @@ from ._views import ListRefresher as ListRefresher
 from ._views import LiveList as LiveList
 
 _LATE = {
-    "Clients": "._several",
-    "KeptConnection": "._kept_connection",
-    "SyncClient": "._sync",
-    "SyncClients": "._sync_several",
-    "SyncLiveList": "._sync",
-    "TerminalHandler": ".terminal",
-    "connect_all": "._several",
-    "bound_name": "._several",
-    "read_kept": "._kept_connection",
-    "told": "._kept_connection",
+    "._several": "Clients bound_name connect_all",
+    "._kept_connection": "KeptConnection read_kept told",
+    "._sync": "SyncClient SyncLiveList",
+    "._sync_several": "SyncClients",
+    ".terminal": "TerminalHandler",
 }
 
 if _TYPE_CHECKING:

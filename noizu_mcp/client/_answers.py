@@ -17,7 +17,7 @@ import trio
 from .._errors import McpError, ProtocolError
 from .._limits import Limits
 from .._value import JSON, JSONObject
-from ..engine import is_crash, single_failure, throttled_log, unwrap_single
+from ..engine import PendingRequests, is_crash, single_failure, throttled_log, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
@@ -55,17 +55,19 @@ class Answerer:
 
     Args:
         side: The client's side of the connection.
+        pending: The requests of the connection without an answer.
 
     Attributes:
         roots: The roots of the client, in wire form; None if the handler lists them.
     """
 
-    def __init__(self, side: ClientSide) -> None:
+    def __init__(self, side: ClientSide, pending: PendingRequests) -> None:
         self.roots = side.roots
         self._handler = side.handler
         self._capabilities = side.capabilities
         # A separate limiter: people are slow, and would occupy all threads of the program.
         self._threads = trio.CapacityLimiter(side.limits.threads)
+        self._pending = pending
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:
         """Answer one request of the server.
@@ -157,6 +159,7 @@ class Answerer:
         Raises:
             McpError: One of them cannot be answered; the protocol cannot report this to the server.
             ProtocolError: One of them is not a request.
+            ConnectionClosed: The connection ended first, so that no answer can be sent.
         """
         answers: JSONObject = {}
 
@@ -166,15 +169,16 @@ class Answerer:
             params = request.get("params")
             answers[key] = await self.answer(request["method"], params or {})
 
-        if len(requests) == 1:  # most rounds; a nursery would take longer than many handlers
-            for key, request in requests.items():
-                await one(key, request)
-            return answers
-        # Concurrently: a person who answers one question must not delay a model that answers
-        # another.
-        async with trio.open_nursery() as nursery:
-            for key, request in requests.items():
-                nursery.start_soon(one, key, request)
+        with self._pending.end_with_connection():
+            if len(requests) == 1:  # most rounds; a nursery would take longer than many handlers
+                for key, request in requests.items():
+                    await one(key, request)
+                return answers
+            # Concurrently: a person who answers one question must not delay a model that answers
+            # another.
+            async with trio.open_nursery() as nursery:
+                for key, request in requests.items():
+                    nursery.start_soon(one, key, request)
         return answers
 
 
@@ -199,6 +203,7 @@ async def answer_rounds(
 
     Raises:
         ProtocolError: The server asks too often, or its result is malformed.
+        ConnectionClosed: The connection ended while its questions were being answered.
     """
     result, rounds = first or await send(params), 0
     while True:

@@ -142,7 +142,7 @@ class _RecordedAnswerer(Answerer):
     """
 
     def __init__(self, session: RecordedSession, side: ClientSide) -> None:
-        super().__init__(side)
+        super().__init__(side, session.pending)
         self._session = session
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:

@@ -93,7 +93,7 @@ class ClientSession(Dispatcher):
         self.peer = ClientPeer(side.info, side.capabilities, side.limits.in_flight)
         super().__init__(self.peer)
         self.loop = MessageLoop(stream, self, side.limits)
-        self.answerer = Answerer(side)
+        self.answerer = Answerer(side, self.pending)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
         self.observers: list[Callable[[Notification], object]] = []

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 import trio
 
 from .._errors import ConnectionClosed
+from .._value import JSONMapping
 from ..jsonrpc import Decoded, Id, Received, Rendered, Request
 from ..protocol import Revision
 
@@ -223,7 +224,7 @@ class RequestObserver(Protocol):
     def mark(self, ending: Ending) -> None:
         """Store the ending that the answer will not show."""
 
-    def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
+    def observe_result(self, result: JSONMapping | Rendered) -> None:
         """Observe the result, before `observe_answer`."""
 
     def observe_answer(self, size: int, code: int | None) -> None:

@@ -8,14 +8,15 @@ limits the requests of the peer, and each outbound request has a waiting task.
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import trio
 
 from .._errors import RequestTimeout
+from .._value import JSONMapping
 from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
     CancelRequest,
@@ -59,6 +60,7 @@ class Dispatcher(InFlight):
         size: Bytes of the current message; None if unknown.
         decide: Converts a message to its event; see `Peer.receive`.
         pending: Outbound requests without an answer.
+        ledger: The ids of requests of both sides; `open` makes an outbound request.
     """
 
     channel: ReplyChannel
@@ -67,7 +69,7 @@ class Dispatcher(InFlight):
     def __init__(self, peer: Peer) -> None:
         super().__init__(peer.ledger.methods)
         self.pending = PendingRequests()
-        self._ledger = peer.ledger
+        self.ledger = peer.ledger
         self.decide = peer.receive
 
     # Hooks of the two ends. They must not raise: they run in the task that reads, and an exception
@@ -168,7 +170,7 @@ class Dispatcher(InFlight):
         del revision  # every message of a connection goes the same way
         return encode(request)
 
-    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+    def notify(self, method: str, params: JSONMapping | None = None) -> None:
         """Send a notification that belongs to no request in flight."""
         notice = Notification(method, None if params is None else dict(params))
         self.channel.deliver(self.encode_notice(notice))
@@ -191,7 +193,7 @@ class Dispatcher(InFlight):
         cancellable: bool = True,
         arrived: Arrival | None = None,
         revision: Revision | None = None,
-    ) -> Mapping[str, Any]:
+    ) -> JSONMapping:
         """Send a request, made by the peer's ledger, and wait for its answer.
 
         With an asyncio event, an asyncio task in the thread of the trio loop may call it. It waits
@@ -241,7 +243,7 @@ class Dispatcher(InFlight):
             # From here on the ledger drops a late answer: it may cross with the cancellation
             # (2025-11-25 `basic/utilities/cancellation`).
             self.pending.discard(request.id)
-            self._ledger.close(request.id)
+            self.ledger.close(request.id)
 
     def close(self, reason: str) -> None:
         """Refuse every open request, and wake all tasks that wait for the peer.

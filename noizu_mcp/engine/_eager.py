@@ -7,6 +7,7 @@ scopes and nurseries stay in one task, as trio requires.
 """
 
 import contextvars
+import math
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import TracebackType
@@ -28,20 +29,28 @@ class TaskScope:
     It cannot be entered while the work waits: trio requires scopes to be nested, and a handler may
     have entered other scopes by then.
 
+    A task that does one work after the other may keep the scope entered between them, unless it was
+    cancelled. Nothing may enter a scope around the blocks meanwhile.
+
     Args:
         on_each_wait: Called before each wait of the work of `run`, as long as it returns something
             true.
+        keeps: The initial value of the attribute.
 
     Attributes:
         scope: The scope; None while it is not entered.
         on_wait: Called once, before the next wait of the work of `run`.
+        keeps: True while the end of a block leaves the scope entered.
     """
 
-    __slots__ = ("_on_each_wait", "_task", "on_wait", "scope")
+    __slots__ = ("_on_each_wait", "_task", "keeps", "on_wait", "scope")
 
-    def __init__(self, on_each_wait: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, on_each_wait: Callable[[], object] | None = None, *, keeps: bool = False
+    ) -> None:
         self.on_wait: Callable[[], object] | None = None
         self.scope: trio.CancelScope | None = None
+        self.keeps = keeps
         self._on_each_wait = on_each_wait
         self._task: trio.lowlevel.Task | None = None  # while `run` is running
 
@@ -76,8 +85,16 @@ class TaskScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        scope, self.scope = self.scope, None
-        return scope is not None and scope.__exit__(kind, error, traceback)
+        scope = self.scope
+        if scope is None:
+            return False
+        if self.keeps and error is None:
+            if scope.deadline != math.inf:
+                scope.deadline = math.inf
+            if not scope.cancel_called:
+                return False
+        self.scope = None
+        return scope.__exit__(kind, error, traceback)
 
 
 def run_eager(
@@ -91,7 +108,7 @@ def run_eager(
     return report_waits(work, on_block, contextvars.copy_context().run)
 
 
-def _step(resume: Callable[[Any], Any], value: Any) -> Any:
+def _step(resume: Callable[[Any], Any], value: object) -> Any:
     return resume(value)
 
 

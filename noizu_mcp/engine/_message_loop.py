@@ -255,10 +255,6 @@ class _EagerTask:
     def detach(self) -> None:
         """Leave this task to the current handler, and let another task continue to read."""
         request = self.detached = cast(InboundRequest, self.current)
-        # No new scope is opened: this one is around everything that the handler has done.
-        request.scope = self.scope
-        request.trio_task = trio.lowlevel.current_task()
-        # Not needed earlier: a handler that has not waited could not have been cancelled.
-        self.scope.deadline = request.deadline
+        request.detach(self.scope)
         # Started, not run: the handler reaches its wait before the new reader handles a message.
         self._loop.resume_reading()

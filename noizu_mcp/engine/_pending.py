@@ -12,13 +12,14 @@ one sets it; a scope for each would take longer than the rest of the wait.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import trio
 
 from .._errors import ConnectionClosed, McpError, RequestTimeout
+from .._value import JSONMapping
 from ..jsonrpc import ErrorResponse, Id, Rendered, Response
 from ._failure import crashes_logged
 
@@ -26,7 +27,7 @@ from ._failure import crashes_logged
 #: maximum a peer could keep the task waiting forever with one notification per timeout.
 MAX_EXTENSIONS: Final = 10
 
-OnProgress = Callable[[Mapping[str, Any]], None]
+OnProgress = Callable[[JSONMapping], None]
 #: Starts a task beside the requests; see `Dispatcher.spawn`.
 SpawnTask = Callable[[Callable[[], Awaitable[object]]], object]
 
@@ -84,7 +85,7 @@ class PendingRequest:
         self._arrived = arrived or trio.Event()
         self._outcome: Response | ErrorResponse | Exception | None = None
 
-    async def wait(self) -> Mapping[str, Any]:
+    async def wait(self) -> JSONMapping:
         """Wait for the answer.
 
         Returns:
@@ -121,7 +122,7 @@ class PendingRequest:
         """End a pause; `extend` or `hold` starts the timeout again.
 
         Args:
-            seconds: The length of the pause, by which the maximum moves.
+            seconds: Length of the pause in seconds; the maximum deadline moves by it.
         """
         self._is_paused = False
         self._last += seconds
@@ -133,7 +134,7 @@ class PendingRequest:
         if not self._is_paused:
             self.deadline = self._last
 
-    def report(self, params: Mapping[str, Any]) -> None:
+    def report(self, params: JSONMapping) -> None:
         """Pass progress to the callback; a failure of the callback is logged and ends nothing."""
         if self.on_progress is not None:
             with crashes_logged("the progress callback of %s failed", self.method):
@@ -173,6 +174,8 @@ class PendingRequests:
         self._paused = 0
         self._pause_began = 0.0
         self._alarm: trio.CancelScope | None = None  # while the watch runs
+        # Of tasks that answer questions of the peer between two requests.
+        self._answering: set[trio.CancelScope] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -234,6 +237,26 @@ class PendingRequests:
                 self._alarm = trio.CancelScope(deadline=nearest)
 
     @contextmanager
+    def end_with_connection(self) -> Iterator[None]:
+        """Cancel the block when the connection ends.
+
+        For answers to questions of the peer that come with a result: no request waits meanwhile.
+
+        Raises:
+            ConnectionClosed: The connection ended.
+        """
+        with trio.CancelScope() as scope:
+            self._answering.add(scope)
+            if self._closed:
+                scope.cancel()
+            try:
+                yield
+            finally:
+                self._answering.discard(scope)
+        if scope.cancelled_caught:
+            raise ConnectionClosed("the connection ended while questions of the server were open")
+
+    @contextmanager
     def hold_timeouts(self) -> Iterator[None]:
         """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
         # Counted: several questions of the peer may be open at the same time.
@@ -286,7 +309,7 @@ class PendingRequests:
         if pending is not None:
             pending.resolve(outcome)
 
-    def report_progress(self, id_: Id, params: Mapping[str, Any]) -> None:
+    def report_progress(self, id_: Id, params: JSONMapping) -> None:
         """Pass progress to its request, and start the timeout of the request again."""
         pending = self._waiting.get(id_)
         if pending is not None:
@@ -302,5 +325,7 @@ class PendingRequests:
         for pending in self._waiting.values():
             pending.resolve(None)
         self._waiting.clear()
+        for scope in self._answering:
+            scope.cancel()
         if self._alarm is not None:
             self._alarm.deadline = -math.inf  # nothing is left to watch

@@ -8,12 +8,13 @@ requests in flight, so that table holds exactly the open requests.
 
 import abc
 import math
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import trio
 
 from .._log import throttled_log
+from .._value import JSONMapping
 from ..jsonrpc import (
     INTERNAL_ERROR,
     ErrorResponse,
@@ -167,7 +168,6 @@ class InboundRequest:
         withdrawn: True once the peer has cancelled it: nothing may follow for its id
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.
-        stays_open: True for a request without work that stays open until its peer ends it.
         observer: Observes it; None without an observer.
     """
 
@@ -184,7 +184,6 @@ class InboundRequest:
         "observer",
         "request",
         "scope",
-        "stays_open",
         "trio_task",
         "withdrawn",
     )
@@ -210,7 +209,6 @@ class InboundRequest:
         self.trio_task: trio.lowlevel.Task | None = None
         self.withdrawn = False
         self.answered = False
-        self.stays_open = False
         self.observer: RequestObserver | None = None
         self._left = math.inf
         self._reserved = 0  # bytes of the answer that were counted before it was there
@@ -220,9 +218,14 @@ class InboundRequest:
         """The id of the request."""
         return self.request.id
 
+    @property
+    def stays_open(self) -> bool:
+        """True for a request without work that stays open until its peer ends it."""
+        return False
+
     # The answer
 
-    def send_result(self, result: Mapping[str, Any] | Rendered) -> None:
+    def send_result(self, result: JSONMapping | Rendered) -> None:
         """Answer with a result; a result that is not JSON becomes an internal error."""
         try:
             answer = encode_result(self.request.id, result)
@@ -236,7 +239,7 @@ class InboundRequest:
             self.observer.observe_result(result)
         self._finish(answer, None)
 
-    def send_error(self, code: int, message: str, data: Any = None) -> None:
+    def send_error(self, code: int, message: str, data: object = None) -> None:
         """Answer with an error of the protocol."""
         self._finish(encode_error(ErrorResponse(self.request.id, code, message, data)), code)
 
@@ -280,7 +283,7 @@ class InboundRequest:
 
     # Messages beside the answer
 
-    def send_notice(self, method: str, params: Mapping[str, Any]) -> Delivery:
+    def send_notice(self, method: str, params: JSONMapping) -> Delivery:
         """Send a notice that belongs to this request; after its answer it is dropped.
 
         Progress must stop with the answer (`basic/utilities/progress`, "Behavior Requirements").
@@ -391,7 +394,22 @@ class InboundRequest:
             # The handler may run in the task that read its request, and has not waited yet.
             self.deadline = -math.inf
 
+    def detach(self, scope: trio.CancelScope) -> None:
+        """Leave the calling task and its scope to the work, which is about to wait.
+
+        Args:
+            scope: The scope around everything that the work has done.
+        """
+        self.scope = scope
+        self.trio_task = trio.lowlevel.current_task()
+        # Not needed earlier: work that has not waited could not have been cancelled.
+        scope.deadline = self.deadline
+
     # Its cancellation by the peer
+
+    def mark_withdrawn(self) -> None:
+        """Record that the peer no longer wants it, while its work ends by itself."""
+        self.withdrawn = True
 
     def withdraw(self) -> None:
         """End without an answer: the peer no longer wants it."""

@@ -13,6 +13,7 @@ from ._decode import read_message as read_message
 from ._decode import too_deep as too_deep
 from ._decode import too_large as too_large
 from ._decode import unreadable as unreadable
+from ._encode import digest_of as digest_of
 from ._encode import encode as encode
 from ._encode import encode_batch as encode_batch
 from ._encode import encode_error as encode_error

@@ -5,7 +5,7 @@ Sources: JSON-RPC 2.0 sections 4 and 5; MCP 2026-07-28 `basic/index` (reserved r
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._value import JSONObject
 
@@ -13,8 +13,8 @@ from .._value import JSONObject
 Id = str | int
 
 
-class Rendered(tuple[bytes, ...]):
-    """A result that is JSON text already, in pieces: UTF-8, compact, without a newline.
+class Rendered(tuple[bytes | str, ...]):
+    """A result in pieces: bytes are JSON text, UTF-8 and compact; a text becomes a JSON string.
 
     They are joined once, with the rest of the answer: each step that added something around a long
     text would have to copy it.
@@ -42,7 +42,7 @@ class Response(NamedTuple):
     """The answer to the request with the same id."""
 
     id: Id
-    result: Mapping[str, Any] | Rendered
+    result: Mapping[str, object] | Rendered
 
 
 class ErrorResponse(NamedTuple):
@@ -51,7 +51,7 @@ class ErrorResponse(NamedTuple):
     id: Id | None
     code: int
     message: str
-    data: Any = None
+    data: object = None
 
 
 class Malformed(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .._json_schema import SCHEMA_MAPS
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ._revisions import Revision
 
 #: Revisions that lack some of the fields; 2025-11-25 and later have all of them. Results are open
@@ -19,13 +19,13 @@ _IMPLEMENTATION_FIELDS: Final = {
 }
 
 
-def adapt_implementation(info: Mapping[str, Any], revision: Revision) -> JSONObject:
+def adapt_implementation(info: JSONMapping, revision: Revision) -> JSONObject:
     """Write an `Implementation` with the fields that the revision has."""
     fields = _IMPLEMENTATION_FIELDS.get(revision.name)
     return {key: value for key, value in info.items() if fields is None or key in fields}
 
 
-def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> JSONObject:
+def adapt_definition(definition: JSONMapping, revision: Revision) -> JSONObject:
     """Write a resource, template or prompt definition with the fields that the revision has."""
     adapted = dict(definition)
     # Icons came with 2025-11-25 (`basic/index`).
@@ -46,11 +46,11 @@ def _drop_titles(adapted: JSONObject) -> None:
         adapted["annotations"] = _without(adapted["annotations"], "lastModified")
 
 
-def _without(value: Mapping[str, Any], key: str) -> JSONObject:
+def _without(value: JSONMapping, key: str) -> JSONObject:
     return {name: item for name, item in value.items() if name != key}
 
 
-def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> JSONObject:
+def adapt_tool(definition: JSONMapping, revision: Revision) -> JSONObject:
     """Write a tool definition with the fields that the revision has.
 
     2025-03-26 knows a title only among the annotations. An output schema whose root is no object
@@ -74,7 +74,7 @@ def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> JSONObject:
     return adapted
 
 
-def adapt_output_schema(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
+def adapt_output_schema(schema: JSONMapping, revision: Revision) -> JSONMapping | None:
     """Write an output schema; None for a revision without structured output."""
     if revision.structured == "any":
         return schema
@@ -85,7 +85,7 @@ def adapt_output_schema(schema: Mapping[str, Any], revision: Revision) -> Mappin
     return _object_properties(schema) if is_object_schema(schema) else wrap_schema(schema)
 
 
-def _object_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _object_properties(schema: JSONMapping) -> JSONMapping:
     """Write `true` and `false` as objects: before 2026-07-28 `Tool` knows no other properties."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
@@ -96,14 +96,14 @@ def _object_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**schema, "properties": {k: _as_object(each) for k, each in properties.items()}}
 
 
-def _as_object(schema: Any) -> Any:
+def _as_object(schema: object) -> Any:
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     return schema
 
 
 def adapt_tool_result(
-    result: Mapping[str, Any], schema: Mapping[str, Any] | None, revision: Revision
+    result: JSONMapping, schema: JSONMapping | None, revision: Revision
 ) -> JSONObject:
     """Write a `CallToolResult` with the fields that the revision has.
 
@@ -124,8 +124,8 @@ def adapt_tool_result(
 
 
 def _structured(
-    value: Any, schema: Mapping[str, Any] | None, revision: Revision
-) -> Mapping[str, Any] | None:
+    value: object, schema: JSONMapping | None, revision: Revision
+) -> JSONMapping | None:
     if revision.structured == "none":
         return None
     if schema is not None and is_object_schema(schema):
@@ -137,7 +137,7 @@ def _structured(
     return value if schema is None and isinstance(value, Mapping) else {"result": value}
 
 
-def adapt_block(block: Mapping[str, Any]) -> JSONObject:
+def adapt_block(block: JSONMapping) -> JSONObject:
     """Write a content block for 2025-03-26: no `resource_link`, no `_meta`, no `lastModified`."""
     # A client that does not know the type of one block refuses the whole result; as text the model
     # still sees the link.
@@ -150,7 +150,7 @@ def adapt_block(block: Mapping[str, Any]) -> JSONObject:
     return adapted
 
 
-def _link_as_text(block: Mapping[str, Any]) -> JSONObject:
+def _link_as_text(block: JSONMapping) -> JSONObject:
     label = block.get("title") or block.get("name") or ""
     text = f"{label}: {block['uri']}" if label else str(block["uri"])
     adapted = {"type": "text", "text": text}
@@ -171,12 +171,12 @@ _NAMED: Final = SCHEMA_MAPS | {"dependencies"}
 _DATA: Final = frozenset({"const", "enum", "default", "examples"})
 
 
-def is_object_schema(schema: Mapping[str, Any]) -> bool:
+def is_object_schema(schema: JSONMapping) -> bool:
     """Tell whether a schema says at its root that its values are objects."""
     return schema.get("type") == "object"
 
 
-def wrap_schema(schema: Mapping[str, Any]) -> JSONObject:
+def wrap_schema(schema: JSONMapping) -> JSONObject:
     """Write the schema of `{"result": value}` for a schema of values.
 
     Args:
@@ -200,13 +200,13 @@ def wrap_schema(schema: Mapping[str, Any]) -> JSONObject:
     return {**wrapper, "properties": {"result": inner}, "required": ["result"]}
 
 
-def _has_own_base(schema: Mapping[str, Any]) -> bool:
+def _has_own_base(schema: JSONMapping) -> bool:
     """Find an `$id` that makes `#` mean this schema (2020-12 core, section 8.2.1)."""
     id_ = schema.get("$id")
     return isinstance(id_, str) and not id_.startswith("#")
 
 
-def _moved(node: Any) -> Any:
+def _moved(node: object) -> Any:
     if isinstance(node, list):
         return [_moved(item) for item in node]
     # References in an embedded resource are relative to its own `$id` (2020-12 core, section
@@ -216,7 +216,7 @@ def _moved(node: Any) -> Any:
     return _moved_members(node)
 
 
-def _moved_members(node: Mapping[str, Any]) -> JSONObject:
+def _moved_members(node: JSONMapping) -> JSONObject:
     return {_moved_key(key): _moved_member(key, value) for key, value in node.items()}
 
 
@@ -226,7 +226,7 @@ def _moved_key(key: str) -> str:
     return "$ref" if key == "$recursiveRef" else key
 
 
-def _moved_member(key: str, value: Any) -> Any:
+def _moved_member(key: str, value: object) -> Any:
     if _moved_key(key) in _REFERENCES:
         return _moved_reference(value)
     # A `$ref` in an example is a value, not a reference.
@@ -238,7 +238,7 @@ def _moved_member(key: str, value: Any) -> Any:
     return _moved(value)
 
 
-def _moved_reference(ref: Any) -> Any:
+def _moved_reference(ref: object) -> Any:
     if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
         return ref  # an anchor or another document
     # Pointers in a URI fragment may be percent-encoded (RFC 6901 section 6).

@@ -9,10 +9,9 @@ Source: 2026-07-28 `basic/versioning`; 2025-11-25 `basic/lifecycle`.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from .._log import SHOWN, ThrottledLog
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -60,9 +59,7 @@ class ClientPeer:
         log_level: The level that was asked for, or None; sent with every request of 2026-07-28.
     """
 
-    def __init__(
-        self, info: Mapping[str, Any], capabilities: Mapping[str, Any], in_flight: int
-    ) -> None:
+    def __init__(self, info: JSONMapping, capabilities: JSONMapping, in_flight: int) -> None:
         self.info = info
         self.capabilities = capabilities
         self.revision: Revision = LATEST_HANDSHAKE
@@ -74,7 +71,7 @@ class ClientPeer:
     def request(
         self,
         method: str,
-        params: Mapping[str, Any] | None,
+        params: JSONMapping | None,
         *,
         revision: Revision | None = None,
         progress: bool = False,

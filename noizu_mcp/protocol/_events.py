@@ -5,9 +5,9 @@ it from the session.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
 from ..types import META_PROGRESS_TOKEN
 from ._revisions import Revision
@@ -51,33 +51,33 @@ class Envelope(NamedTuple):
     """
 
     revision: Revision
-    client_info: Mapping[str, Any] | None
-    client_capabilities: Mapping[str, Any]
+    client_info: JSONMapping | None
+    client_capabilities: JSONMapping
     log_level: str | None
     progress_token: Id | None
-    meta: Mapping[str, Any]
+    meta: JSONMapping
     origin: Origin = NOWHERE
 
 
-def is_id(value: Any) -> TypeGuard[Id]:
+def is_id(value: object) -> TypeGuard[Id]:
     """Tell whether a value can be a request id or a progress token: a string or an integer."""
     # Not isinstance: True is an int, and equal to 1.
     return type(value) is str or type(value) is int
 
 
-def mapping(value: Any) -> JSONObject:
+def mapping(value: object) -> JSONObject:
     """Return a JSON object as it is, and an empty one instead of anything else."""
     # Tolerant on purpose: `_meta` is free text of the peer, and must not fail a request that does
     # not depend on it.
     return value if type(value) is dict else {}
 
 
-def meta_of(params: Mapping[str, Any] | None) -> JSONObject:
+def meta_of(params: JSONMapping | None) -> JSONObject:
     """Find the `_meta` of a message; anything but an object counts as absent."""
     return mapping(params.get("_meta")) if params else {}
 
 
-def token_of(meta: Mapping[str, Any]) -> Id | None:
+def token_of(meta: JSONMapping) -> Id | None:
     """Find the progress token; anything but a string or an integer counts as absent."""
     token = meta.get(META_PROGRESS_TOKEN)
     return token if is_id(token) else None
@@ -113,7 +113,7 @@ class ReportProgress(NamedTuple):
     """Progress of an outbound request."""
 
     token: Id
-    params: Mapping[str, Any]
+    params: JSONMapping
 
 
 class Notice(NamedTuple):

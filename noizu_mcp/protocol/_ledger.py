@@ -5,10 +5,9 @@ So the ledger is the one place that knows which answers are late, forged or awai
 bounded by the limit; outbound ids by the tasks that wait, since each closes its id on its way out.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, Malformed, Request
 from ._events import CancelRequest, ReportProgress, Resolve, SendAnswer, is_id
 
@@ -79,11 +78,11 @@ class Ledger:
         """Forget an outbound request: a late answer to it is dropped."""
         self._outbound.pop(id_, None)
 
-    def awaits(self, id_: Any) -> TypeGuard[Id]:
+    def awaits(self, id_: object) -> TypeGuard[Id]:
         """Tell whether a value is the id of an outbound request without answer."""
         return is_id(id_) and id_ in self._outbound
 
-    def cancelled(self, params: Mapping[str, Any] | None) -> CancelRequest | None:
+    def cancelled(self, params: JSONMapping | None) -> CancelRequest | None:
         """Read `notifications/cancelled`; unknown and malformed ones are ignored.
 
         A cancellation of `initialize` is ignored, too: it must not be cancelled (2025-11-25
@@ -107,7 +106,7 @@ class Ledger:
         del self._outbound[id_]
         return event
 
-    def progress(self, params: Mapping[str, Any] | None) -> ReportProgress | None:
+    def progress(self, params: JSONMapping | None) -> ReportProgress | None:
         """Read `notifications/progress`; unknown tokens and malformed params are ignored.
 
         Our progress tokens are our request ids, so progress after the answer is ignored as well.
@@ -125,7 +124,7 @@ class Ledger:
         return SendAnswer(message.error) if message.answer else self.resolve(Resolve(message.error))
 
 
-def _is_progress(params: Mapping[str, Any]) -> bool:
+def _is_progress(params: JSONMapping) -> bool:
     return (
         type(params.get("progress")) in _NUMBER
         and type(params.get("total")) in _NUMBER_OR_NONE
@@ -133,6 +132,6 @@ def _is_progress(params: Mapping[str, Any]) -> bool:
     )
 
 
-def refuse(request: Request, code: int, message: str, data: Any = None) -> SendAnswer:
+def refuse(request: Request, code: int, message: str, data: object = None) -> SendAnswer:
     """Answer a request with an error."""
     return SendAnswer(ErrorResponse(request.id, code, message, data))

@@ -16,10 +16,9 @@ Source: 2026-07-28 `basic/versioning`, "Backward Compatibility"; `basic/transpor
 """
 
 import enum
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -115,8 +114,8 @@ class Handshake:
         self.phase = Phase.NEW
         # In use until `initialize` is read: a ping may come before it.
         self.revision: Revision = LATEST_HANDSHAKE
-        self.client_info: Mapping[str, Any] = dict(_UNKNOWN_CLIENT)
-        self.client_capabilities: Mapping[str, Any] = {}
+        self.client_info: JSONMapping = dict(_UNKNOWN_CLIENT)
+        self.client_capabilities: JSONMapping = {}
         # Without `logging/setLevel` the server decides (2025-11-25 `server/utilities/logging`).
         self.log_level: str = LOG_LEVELS[0]
 
@@ -133,7 +132,7 @@ class Handshake:
             "capabilities": dict(self.client_capabilities),
         }
 
-    def resume(self, agreed: Mapping[str, Any]) -> None:
+    def resume(self, agreed: JSONMapping) -> None:
         """Continue the handshake of another process.
 
         Args:
@@ -156,7 +155,7 @@ class Handshake:
         self.phase = Phase.READY
         return True
 
-    def envelope(self, meta: Mapping[str, Any] | None = None, origin: Origin = NOWHERE) -> Envelope:
+    def envelope(self, meta: JSONMapping | None = None, origin: Origin = NOWHERE) -> Envelope:
         """Make the metadata of a request from the session and the request's own `_meta`."""
         meta = meta or {}
         return Envelope(
@@ -260,8 +259,8 @@ class ServerPeer:
         method = CLIENT_REQUESTS.get(request.method)
         if method is None or not method.handshake:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        refusal = self.ledger.accept(request)
-        return refusal or Dispatch(request, handshake.envelope(meta, origin))
+        event = Dispatch(request, handshake.envelope(meta, origin))
+        return self.ledger.accept(request) or event
 
     def _initialize(self, request: Request, origin: Origin) -> PeerEvent:
         params = request.params or {}

@@ -3,9 +3,9 @@
 Source: 2026-07-28 `basic/index` (`_meta`), `basic/versioning`, `basic/transports/streamable-http`.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from .._value import JSONMapping
 from ..jsonrpc import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -31,7 +31,7 @@ _VERSION: Final = b"mcp-protocol-version"
 REQUIRED_KEYS: Final[dict[str, type]] = {META_PROTOCOL_VERSION: str, META_CLIENT_CAPABILITIES: dict}
 
 
-def is_stateless(params: Mapping[str, Any] | None) -> bool:
+def is_stateless(params: JSONMapping | None) -> bool:
     """Tell whether a request is of the stateless era: its `_meta` carries one of the two keys.
 
     One is enough: a request that has only the other is a faulty request of 2026-07-28, and must not
@@ -95,7 +95,7 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
 
 
 def _refuse_version(
-    request: Request, meta: Mapping[str, Any], headers: HttpHeaders | None, sent: str | None
+    request: Request, meta: JSONMapping, headers: HttpHeaders | None, sent: str | None
 ) -> SendAnswer:
     """Refuse a request whose version or capabilities are missing, different or not served.
 

@@ -4,15 +4,15 @@ Theory of operation. Both eras keep their own state here. A client with a handsh
 to awaiting (`await_ready`: changes are noted, one flag for each list) to pushed (`push`); resources
 enter with `watch` and leave with `unwatch` or `close`. A listen request of 2026-07-28 is read and
 checked (`read`), opened (`listen`) and closed (`drop`). It cannot grow: requests, watched URIs and
-task ids share one limit, and the text of each listen request is bounded. It says who is to be told
-of a change, and sends nothing, so it cannot wait.
+task ids share one limit, and the text of each listen request is bounded. It finds the recipients of
+a change, and sends nothing, so it cannot wait.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._errors import McpError
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..jsonrpc import INVALID_PARAMS, Id, Notification, encode, is_larger, render
 from ..types import META_SUBSCRIPTION_ID, TASKS
 from ._revisions import CHANGES
@@ -31,7 +31,7 @@ _TASK_IDS: Final = "taskIds"
 _NONE: Final[frozenset[str]] = frozenset()
 
 #: Decides whether a listen request may get a notice, by its id; None stands for the session.
-MayHear = Callable[[Id | None], bool]
+MayBeNotified = Callable[[Id | None], bool]
 
 
 class Listening(NamedTuple):
@@ -78,7 +78,7 @@ class SubscriptionNotice:
 
     __slots__ = ("_before", "_params", "_plain", "method")
 
-    def __init__(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, method: str, params: JSONMapping | None = None) -> None:
         self.method = method
         self._params = params
         self._plain: bytes | None = None
@@ -132,7 +132,7 @@ class Subscriptions:
         self._used = 0  # listen requests, their URIs and watched URIs
 
     def await_ready(self) -> None:
-        """Keep list changes for a client that begins a handshake: it may be told once it is ready.
+        """Keep list changes for a client that begins a handshake until it is ready.
 
         The answer to `initialize`, and lists that the client reads before the server receives
         `notifications/initialized`, may be out of date by then: for the client the handshake is
@@ -145,15 +145,13 @@ class Subscriptions:
         """Begin to push list changes: the client is ready.
 
         Returns:
-            The lists that changed since `await_ready`: it must be told of these now.
+            The lists that changed since `await_ready`: it must be notified of these now.
         """
         missed, self._missed = self._missed or {}, None
         self.pushed = True
         return list(missed)
 
-    def read(
-        self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
-    ) -> Listening:
+    def read(self, id_: Id, params: JSONMapping, capabilities: JSONMapping) -> Listening:
         """Read the filter of a listen request; kinds that the server cannot offer are left out.
 
         Raises:
@@ -242,29 +240,29 @@ class Subscriptions:
         """
         if self._missed is not None:
             self._missed[kind] = None
-        told: list[Id | None] = [None] if self.pushed else []
-        told += [each.id for each in self._listening.values() if kind in each.kinds]
-        return told
+        recipients: list[Id | None] = [None] if self.pushed else []
+        recipients += [each.id for each in self._listening.values() if kind in each.kinds]
+        return recipients
 
-    def updated(self, uri: str, may_hear: MayHear) -> list[Id | None]:
+    def updated(self, uri: str, may_be_notified: MayBeNotified) -> list[Id | None]:
         """List the subscribers of a resource update that may know it; see `changed`."""
-        # `may_hear` is asked last, and for each notice: access may have ended since the
+        # `may_be_notified` is asked last, and for each notice: access may have ended since the
         # subscription.
-        told: list[Id | None] = [None] if uri in self._watched and may_hear(None) else []
         listening = self._listening.values()
-        told += [each.id for each in listening if uri in each.uris and may_hear(each.id)]
-        return told
+        wanting: list[Id | None] = [None] if uri in self._watched else []
+        wanting += [each.id for each in listening if uri in each.uris]
+        return [id_ for id_ in wanting if may_be_notified(id_)]
 
     def follows(self, task_id: str) -> bool:
         """Tell whether a listen request wants the changes of a task."""
         return any(task_id in each.tasks for each in self._listening.values())
 
-    def task_changed(self, task_id: str, may_hear: MayHear) -> list[Id | None]:
+    def task_changed(self, task_id: str, may_be_notified: MayBeNotified) -> list[Id | None]:
         """List the subscribers of a task change that may see the task; see `changed`."""
         listening = self._listening.values()
-        return [each.id for each in listening if task_id in each.tasks and may_hear(each.id)]
+        return [each.id for each in listening if task_id in each.tasks and may_be_notified(each.id)]
 
-    def _check_amount(self, id_: Id, params: Mapping[str, Any]) -> None:
+    def _check_amount(self, id_: Id, params: JSONMapping) -> None:
         # All of the request stays while it is open, and every notice of it has its id.
         values = MAX_LISTEN_VALUES + self._limit
         if is_larger([id_, params], MAX_LISTEN, values):
@@ -282,14 +280,14 @@ class Subscriptions:
             raise McpError(INVALID_PARAMS, text)
 
 
-def _read_flag(wanted: Mapping[str, Any], key: str) -> bool:
+def _read_flag(wanted: JSONMapping, key: str) -> bool:
     flag = wanted.get(key)
     if flag is None or isinstance(flag, bool):
         return flag is True
     raise McpError(INVALID_PARAMS, f"{key} must be true or false")
 
 
-def _read_names(wanted: Mapping[str, Any], key: str) -> frozenset[str]:
+def _read_names(wanted: JSONMapping, key: str) -> frozenset[str]:
     names = wanted.get(key)
     if names is None:
         return _NONE
@@ -298,5 +296,5 @@ def _read_names(wanted: Mapping[str, Any], key: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _can(capabilities: Mapping[str, Any], feature: str, ability: str) -> bool:
+def _can(capabilities: JSONMapping, feature: str, ability: str) -> bool:
     return bool((capabilities.get(feature) or {}).get(ability))

@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .._util import Unset
-from ..components import Context
-from ..engine import ClientShare
+from .._value import JSONMapping
+from ..components import Context, ToolSpec
+from ..engine import ClientShare, Ending, Job
+from ..jsonrpc import Request
 from ..protocol import Envelope
 from ..types import InputRequest, InputRequired, ToolResult
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+EMPTY: Final[JSONMapping] = MappingProxyType({})
 
 
 class ServedServer(Protocol):
@@ -61,6 +63,10 @@ class Running(Protocol):
     transport: str
 
     @property
+    def admit(self) -> Callable[..., Awaitable[None] | None]:
+        """Checks the policies of a call."""
+
+    @property
     def server(self) -> ServedServer:
         """The server."""
 
@@ -74,7 +80,7 @@ class Running(Protocol):
         self,
         ctx: "ServerContext",
         name: str,
-        arguments: Mapping[str, Any] | None,
+        arguments: JSONMapping | None,
         capability: "Capability | str | None",
     ) -> ToolResult:
         """Call a tool for a handler; see `Context`."""
@@ -90,13 +96,13 @@ class HandledSession(Protocol):
         values: The values that handlers stored with `put_session`.
     """
 
-    values: Mapping[str, Any]
+    values: JSONMapping
 
     @property
     def log_level(self) -> str | None:
         """The least level of log messages that the client wants; None for no messages."""
 
-    def put_value(self, key: str, value: Any) -> None:
+    def put_value(self, key: str, value: object) -> None:
         """Store a value for later requests."""
 
     def report_change(self, kind: str) -> None:
@@ -113,7 +119,7 @@ class Asker(Protocol):
         responses: The answers to an `InputRequired` of the handler.
     """
 
-    responses: Mapping[str, Any]
+    responses: JSONMapping
 
     async def stay_open(self) -> None:
         """Wait until the handler may return without questions."""
@@ -157,7 +163,7 @@ class HandledRequest(Protocol):
         """The recording of the request or task; None without listeners."""
 
     @property
-    def input_responses(self) -> Mapping[str, Any]:
+    def input_responses(self) -> JSONMapping:
         """The answers to an `InputRequired` of the handler."""
 
     @property
@@ -169,7 +175,7 @@ class HandledRequest(Protocol):
         """In a completion: the arguments that are filled in already."""
 
     @property
-    def opening(self) -> "TaskOpening | None":
+    def task_start(self) -> "TaskStart | None":
         """The start of the task of the call; None if the call has no task."""
 
     @property
@@ -192,7 +198,7 @@ class HandledRequest(Protocol):
     def check_scopes(self, scopes: "RequireScopes") -> None:
         """Check that the caller holds some scopes."""
 
-    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+    def send(self, method: str, params: JSONMapping) -> Awaitable[None]:
         """Send a notice, from any thread."""
 
     def send_progress(
@@ -208,7 +214,7 @@ class HandledRequest(Protocol):
     ) -> Any:
         """Ask the client; see `Context`."""
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
 
     async def retry(self, required: InputRequired) -> bool:
@@ -220,7 +226,7 @@ class HandledRequest(Protocol):
         """
 
 
-class TaskOpening(Protocol):
+class TaskStart(Protocol):
     """The start of the task of a call, if its tool supports tasks."""
 
     @property
@@ -232,6 +238,51 @@ class TaskOpening(Protocol):
 
     def takes_task(self) -> bool:
         """Tell whether `begin` starts a task, or has started it."""
+
+
+class CallTaskStart(TaskStart, Protocol):
+    """The same for the call of a request, before its handler runs."""
+
+    def enter(self) -> bool:
+        """Begin the task or refuse the call, if the handler need not run first.
+
+        Returns:
+            True if the request is answered.
+        """
+
+    def leaving(self, job: Job) -> Job:
+        """Wrap the job of the request, to record when its handler has left it."""
+
+
+class AnswerableRequest(HandledRequest, Protocol):
+    """A request in flight, as the call that answers it uses it; see `ServerRequest`."""
+
+    request: Request
+    known_context: "ServerContext | None"
+
+    def resume_rounds(self) -> bool:
+        """Resume with the answers and the state of an earlier round of this request."""
+
+    def serve_with(self, component: ToolSpec | None) -> None:
+        """Store the registration that answers the request."""
+
+    def limit_time(self, component: ToolSpec | None) -> None:
+        """Set the deadline of the request."""
+
+    async def take_turn(self, size: int) -> bool:
+        """Wait for permission to encode a large result."""
+
+    def mark_ending(self, ending: Ending) -> None:
+        """Tell the observer how the request is about to end."""
+
+    def complete(self, result: JSONMapping) -> None:
+        """Answer with a complete result."""
+
+    def complete_rendered(self, *members: bytes | str) -> None:
+        """Answer with the members of a result as JSON, or texts that become JSON strings."""
+
+    def send_failure(self, error: BaseException) -> None:
+        """Answer with the error that the handler raised."""
 
 
 class AsyncioSide(Protocol):
@@ -263,12 +314,12 @@ class MountedView(Protocol):
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None,
+        arguments: JSONMapping | None,
         capability: "Capability | str | None",
     ) -> ToolResult:
         """Call a tool of the mounted server through the server around it."""
 
-    def refusal_of(self, name: str, arguments: Mapping[str, Any]) -> "Denied | None":
+    def refusal_of(self, name: str, arguments: JSONMapping) -> "Denied | None":
         """Tell why the capability does not allow a call; None if it does."""
 
     def notify_session(self, kind: str) -> None:

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -33,12 +33,15 @@ from ..jsonrpc import Notification
 from ..protocol import STATELESS, Dispatch, Origin
 from ._running import RunningServer
 from ._server import Server
-from ._server_request import ServerRequest
+from ._server_request import ASKING, ServerRequest
 from ._session import Session
 from .features import ROUTES
 
 if TYPE_CHECKING:
     from ..types import Principal
+
+#: Capabilities of clients that can be asked questions.
+_ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 
 
 class PipeSession(Session):
@@ -88,7 +91,7 @@ class PipeSession(Session):
                 # In `finally`, so that a broken stream also ends the author's subscriptions.
                 self.end_session()
                 for request in self.requests.values():
-                    request.withdrawn = True  # a thread that goes on sees `ctx.cancelled`
+                    request.mark_withdrawn()  # a thread that goes on sees `ctx.cancelled`
                 self.running.end_serving()
                 self._nursery.cancel_scope.cancel()
 
@@ -193,7 +196,7 @@ async def serve_in_task(ctx: ServerRequest, job: Job | None, reply: Reply) -> No
         reply: Its answer.
     """
     try:
-        if job is not None and ctx.may_be_parked:
+        if job is not None and _may_be_parked(ctx):
             # The task of the POST ends with the answer, and a parked handler goes on after it.
             waits = trio.Event()
             ctx.running.linger(partial(_serve_beside, ctx, job, waits))
@@ -209,6 +212,18 @@ async def serve_in_task(ctx: ServerRequest, job: Job | None, reply: Reply) -> No
         is_open = ctx.channel is reply and not reply.handed_over
         if is_open and not (ctx.answered or ctx.withdrawn):
             ctx.withdraw()  # the host has cancelled the task
+
+
+def _may_be_parked(request: ServerRequest) -> bool:
+    """Tell whether the handler may ask the client, and then be parked."""
+    envelope, spec = request.envelope, request.component
+    if not envelope.revision.stateless or request.request.method not in ASKING:
+        return False  # a session asks while its request is open
+    if _ASKED.isdisjoint(envelope.client_capabilities):
+        return False
+    # A sync handler cannot wait for an answer. An override may ask in place of any handler.
+    asks = spec is None or (spec.takes_context and spec.mode == "async")
+    return asks or bool(request.running.server.registry.overridden)
 
 
 async def _serve_beside(ctx: ServerRequest, job: Job, waits: trio.Event) -> None:
@@ -290,11 +305,9 @@ class StatelessRequests(InFlight):
         """
         # Keyed by a counter: the ids come from many callers, and each may use 1.
         key = next(self._keys)
-        ctx = ServerRequest(self, event.request, event.envelope, reply, key=key)
-        ctx.running = self.running
-        ctx.size = size
+        ctx = ServerRequest(self.running, None, self, event, reply, size=size, key=key)
         job = ctx.begin()
-        ctx = ctx.taken_over or ctx
+        ctx = ctx.resumed or ctx
         if not ctx.answered:
             # Only if unfinished: most requests are answered by now, and never enter the table.
             self.requests[key] = ctx

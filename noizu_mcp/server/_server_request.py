@@ -5,7 +5,7 @@ is made on first use: a short tool without `ctx` needs no context.
 """
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,14 +23,23 @@ from .._errors import (
     RequestTimeout,
 )
 from .._util import UNSET, Unset
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ..components import read_by_hand
-from ..engine import ClientShare, InboundRequest, Job, TooManyAbandoned, is_crash
+from ..engine import (
+    BatchReply,
+    ClientShare,
+    InboundRequest,
+    InFlight,
+    Job,
+    ReplyChannel,
+    TooManyAbandoned,
+    is_crash,
+)
 from ..events import Recording
-from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Rendered
-from ..protocol import CLIENT_REQUESTS
+from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered
+from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
-from ._contracts import EMPTY, TaskOpening
+from ._contracts import EMPTY, TaskStart
 from ._server_context import NOT_SENT, ServerContext
 from .calls._client_abilities import prepare_question
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
@@ -50,8 +59,6 @@ if TYPE_CHECKING:
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`), in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-#: Capabilities of clients that can be asked questions.
-ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 #: Bytes around a large result, rounded up.
 _AROUND: Final = 1024
 
@@ -59,29 +66,53 @@ _AROUND: Final = 1024
 class ServerRequest(InboundRequest):
     """A request of a client; `Session.begin` and `StatelessRequests.serve_one` make it.
 
-    Attributes:
+    Args:
         running: The server while it is served.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP.
+        in_flight: Holds the request until it is answered.
+        event: The request and its envelope.
+        channel: Takes its messages.
         size: Bytes of its message, if known.
+        key: Names it among the requests in flight; None for its id.
+        batch: Gathers its answer, if it came in an array.
+
+    Attributes:
+        running: See Args.
+        dispatcher: See Args.
+        size: See Args.
         component: The registration that answers it; None if unknown.
         asker: Asks the client; None until the handler asks something.
-        taken_over: The request whose parked handler continues with this one; else None.
-        opening: The start of the task of the call; None if the call has no task.
+        resumed: The request whose parked handler continues with this one; else None.
+        task_start: The start of the task of the call; None if the call has no task.
         feed: The feed of an open listen request.
         known_context: The context of the call; None until it is made.
     """
 
     # Plain attributes with defaults: most requests do not set them.
-    dispatcher: "Session | None" = None
-    size: int | None = None
     component: "Component | None" = None
     asker: "LiveAsker | RoundAsker | None" = None
-    taken_over: "ServerRequest | None" = None
-    opening: TaskOpening | None = None
+    resumed: "ServerRequest | None" = None
+    task_start: TaskStart | None = None
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
-    running: "RunningServer"
     _progress: float | None = None
+
+    def __init__(
+        self,
+        running: "RunningServer",
+        dispatcher: "Session | None",
+        in_flight: InFlight,
+        event: Dispatch,
+        channel: ReplyChannel,
+        *,
+        size: int | None = None,
+        key: Id | None = None,
+        batch: BatchReply | None = None,
+    ) -> None:
+        super().__init__(in_flight, event.request, event.envelope, channel, key=key, batch=batch)
+        self.running = running
+        self.dispatcher = dispatcher
+        self.size = size
 
     @property
     def context(self) -> ServerContext:
@@ -139,7 +170,7 @@ class ServerRequest(InboundRequest):
             self.send_failure(error)
         return None
 
-    def take_up_rounds(self) -> bool:
+    def resume_rounds(self) -> bool:
         """Resume with the answers and the state of an earlier round of this request.
 
         Returns:
@@ -156,9 +187,9 @@ class ServerRequest(InboundRequest):
         # Before 2026-07-28 these params have no meaning. They are ignored as unknown params.
         if not self.envelope.revision.stateless:
             return False
-        from .asking._rounds import take_up
+        from .asking._rounds import resume
 
-        return take_up(self)
+        return resume(self)
 
     def limit_time(self, component: "Component | None") -> None:
         """Set the deadline of the request.
@@ -176,41 +207,6 @@ class ServerRequest(InboundRequest):
         else:  # a policy has waited
             self.expire_at(deadline)
 
-    def in_time(
-        self,
-        work: Callable[[], Coroutine[Any, Any, None]],
-        component: "Component | None" = None,
-        check: Callable[[], Awaitable[None] | None] | None = None,
-    ) -> Job:
-        """Make the rest of the work on the request from a call of the author's code.
-
-        An exception of the work becomes the answer. A cancellation is not caught.
-
-        Args:
-            work: The work.
-            component: See `limit_time`.
-            check: Asks the policies first, with a time limit of its own; None without policies.
-        """
-
-        async def job() -> None:
-            try:
-                if check is not None:
-                    rest = check()
-                    if rest is not None:
-                        await rest
-                    self.limit_time(component)
-                await work()
-            except BaseException as error:
-                if not is_crash(error):
-                    raise
-                self.send_failure(error)
-
-        if check is None:
-            self.limit_time(component)
-        else:
-            self.component = component
-        return job
-
     # Parking
 
     @property
@@ -222,13 +218,13 @@ class ServerRequest(InboundRequest):
         """Ask with the answers and the state of this request."""
         self.asker = asker
 
-    def go_on_as(self, retry: "ServerRequest") -> None:
+    def resume_as(self, retry: "ServerRequest") -> None:
         """Let the parked handler continue, with a retry as the request in flight.
 
         Args:
-            retry: The retry. Its caller continues with its `taken_over`.
+            retry: The retry. Its caller continues with its `resumed`.
         """
-        retry.taken_over = self
+        retry.resumed = self
         if self.running.transport == "http":
             self.running.working[self] = None
         self.answered = self.withdrawn = False
@@ -236,18 +232,6 @@ class ServerRequest(InboundRequest):
         self.request, self.envelope = retry.request, retry.envelope
         self.channel, self.observer, self.size = retry.channel, retry.observer, retry.size
         self._progress = None  # the retry has a progress token of its own
-
-    @property
-    def may_be_parked(self) -> bool:
-        """True if the handler may ask the client, and then be parked."""
-        offered, spec = self.envelope.client_capabilities, self.component
-        if not self.envelope.revision.stateless or self.request.method not in ASKING:
-            return False  # a session asks while its request is open
-        if ASKED.isdisjoint(offered):
-            return False
-        # A sync handler cannot wait for an answer. An override may ask in place of any handler.
-        asks = spec is None or (spec.takes_context and spec.mode == "async")
-        return asks or bool(self.running.server.registry.overridden)
 
     # Answers
 
@@ -267,7 +251,7 @@ class ServerRequest(InboundRequest):
             pass
         return True
 
-    def complete(self, result: Mapping[str, Any]) -> None:
+    def complete(self, result: JSONMapping) -> None:
         """Answer with a complete result, in the form of its era."""
         if self.envelope.revision.stateless:
             # The server's own key is last: the author's `_meta` must not replace it.
@@ -275,11 +259,11 @@ class ServerRequest(InboundRequest):
             result = {"resultType": "complete", **result, "_meta": meta}
         self.send_result(result)
 
-    def complete_rendered(self, *members: bytes, tail: bytes = b"") -> None:
+    def complete_rendered(self, *members: bytes | str, tail: bytes = b"") -> None:
         """Answer with a result that is already JSON and has no `_meta`.
 
         Args:
-            members: Parts of the text of its members; at least one member.
+            members: Parts of its members, as `Rendered` takes them; at least one member.
             tail: More members for 2026-07-28, each with a comma before it.
         """
         if self.envelope.revision.stateless:
@@ -364,9 +348,9 @@ class ServerRequest(InboundRequest):
         if self.feed is not None:
             self.feed.hang_up(self)
 
-    def open_task_with(self, opening: TaskOpening) -> None:
+    def offer_task(self, task_start: TaskStart) -> None:
         """Let the handler begin a task."""
-        self.opening = opening
+        self.task_start = task_start
 
     def serve_with(self, component: "Component | None") -> None:
         """Store the registration that answers the request."""
@@ -375,7 +359,11 @@ class ServerRequest(InboundRequest):
     def listen(self, feed: "ChangeFeed") -> None:
         """Keep the request open, as a listen request of a feed."""
         self.feed = feed
-        self.stays_open = True
+
+    @property
+    def stays_open(self) -> bool:
+        """True for a listen request; see `InboundRequest`."""
+        return self.feed is not None
 
     # A `HandledRequest`
 
@@ -395,7 +383,7 @@ class ServerRequest(InboundRequest):
         return self.observer if isinstance(self.observer, RequestRecording) else None
 
     @property
-    def input_responses(self) -> Mapping[str, Any]:
+    def input_responses(self) -> JSONMapping:
         """The answers to an `InputRequired` of the handler."""
         return EMPTY if self.asker is None else self.asker.responses
 
@@ -426,7 +414,7 @@ class ServerRequest(InboundRequest):
         """
         scopes.check(self.envelope.origin.principal)
 
-    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+    def send(self, method: str, params: JSONMapping) -> Awaitable[None]:
         """Send a notification, from any thread."""
         # Through the portal: sync handlers run in other threads.
         return self.running.portal.run(partial(self.send_notice, method, params))
@@ -478,7 +466,7 @@ class ServerRequest(InboundRequest):
         prepared = prepare_question(self.envelope, self.request.method, request)
         return await self._asker.ask(prepared, read, timeout)
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
         from .asking._record import as_step
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from .._errors import LocalProtocolError
+from .._value import JSONMapping
 from ..engine import (
     BatchReply,
     ClientShare,
@@ -62,7 +63,7 @@ class Session(Dispatcher):
         self.peer = ServerPeer(limits.in_flight)
         super().__init__(self.peer)
         self.running = running
-        self.values: Mapping[str, Any] = EMPTY
+        self.values: JSONMapping = EMPTY
         self.feed = self.make_feed()
         self.listeners = running.listeners
         self._label: str | None = None
@@ -82,7 +83,7 @@ class Session(Dispatcher):
         """Notify the client that a list changed, from any thread."""
         self.running.portal.run_soon(partial(self.feed.report, kind))
 
-    def put_value(self, key: str, value: Any) -> None:
+    def put_value(self, key: str, value: object) -> None:
         """Store a value for later requests."""
         # A new mapping: the snapshots of running requests do not change.
         self.values = MappingProxyType({**self.values, key: value})
@@ -98,10 +99,7 @@ class Session(Dispatcher):
     ) -> tuple[ServerRequest, Job | None]:
         """Begin a request; see `Dispatcher`."""
         request, envelope = event
-        ctx = ServerRequest(self, request, envelope, channel, batch=batch)
-        ctx.running = self.running
-        ctx.dispatcher = self
-        ctx.size = self.size
+        ctx = ServerRequest(self.running, self, self, event, channel, size=self.size, batch=batch)
         waiting = self._setting_up
         # Pings are answered in every phase, even while the server waits (2025-11-25
         # `basic/lifecycle`, "Initialization").
@@ -109,7 +107,7 @@ class Session(Dispatcher):
             job = ctx.begin()
         else:
             job = partial(self._begin_after, waiting, ctx)
-        ctx = ctx.taken_over or ctx
+        ctx = ctx.resumed or ctx
         if not ctx.answered:
             self.requests[request.id] = ctx
         return ctx, job
@@ -181,7 +179,7 @@ class Session(Dispatcher):
             if request.observer is not None:
                 request.observer.observe_cancellation()
 
-    def send_notice(self, method: str, params: Mapping[str, Any]) -> Delivery:
+    def send_notice(self, method: str, params: JSONMapping) -> Delivery:
         """Send a notification, which is dropped if there is no room. Awaiting it waits for room."""
         self.channel.offer(self.encode_notice(Notification(method, dict(params))))
         return Delivery(self.channel.room)
@@ -230,13 +228,13 @@ class _NoRequest:
         session: The session.
     """
 
-    input_responses: Mapping[str, Any] = EMPTY
+    input_responses: JSONMapping = EMPTY
     request_state: str | None = None
     completion_arguments: Mapping[str, str] = EMPTY
     cancelled = False
     recording = None
     asker = None
-    opening = None
+    task_start = None
 
     def __init__(self, session: Session) -> None:
         self.running = session.running
@@ -271,7 +269,7 @@ class _NoRequest:
         """Check that the caller holds the scopes."""
         scopes.check(self.envelope.origin.principal)
 
-    def send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+    def send(self, method: str, params: JSONMapping) -> Awaitable[None]:
         """Send a notification, from any thread."""
         return self.running.portal.run(partial(self._session.send_notice, method, params))
 

@@ -162,7 +162,7 @@ async def test_failures_of_the_issuer(peer, make, status, document, reason):
     assert reason in await unavailable(make())
 
 
-async def test_good_answers_are_remembered(peer, make, clock):
+async def test_good_answers_are_remembered(peer, make, ticks):
     """They are cached by token for their TTL; then the issuer is asked again, and may refuse."""
     verifier = make(cache_ttl=30)
     for _ in range(3):
@@ -171,11 +171,23 @@ async def test_good_answers_are_remembered(peer, make, clock):
     assert len(peer.received) == 2
 
     peer.say("/introspect", {"active": False})
-    clock.now += 29
+    ticks.now += 29
     await verifier.verify("t", REQUEST)
-    clock.now += 1
+    ticks.now += 1
     assert "not active" in await refusal(verifier)
     assert len(peer.received) == 3
+
+
+async def test_a_system_clock_that_jumps_back(peer, make, clock, ticks):
+    """A revoked token is refused after the TTL, also if the clock was set back meanwhile."""
+    verifier = make(cache_ttl=30)
+    await verifier.verify("t", REQUEST)
+    peer.say("/introspect", {"active": False})
+
+    clock.now -= 86_400
+    ticks.now += 30
+
+    assert "not active" in await refusal(verifier)
 
 
 async def test_no_answer_outlives_its_token(peer, make, clock):

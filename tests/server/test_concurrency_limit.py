@@ -137,7 +137,7 @@ async def test_a_question_of_a_task_may_have_a_time_of_its_own(autojump_clock):
 @asynccontextmanager
 async def given_back():
     """Release the slot of the call while the block runs, as a question does."""
-    slot = current_slot()
+    slot = current_slot.get()
     slot.ask()
     try:
         yield

@@ -164,7 +164,11 @@ class KeyringStore:
         self._service = service
 
     async def load(self, key: str, /) -> JSONObject | None:
-        """Return the value of a key; see `CredentialStore`."""
+        """Return the value of a key; see `CredentialStore`.
+
+        Raises:
+            AuthError: The keyring cannot be used; so for the other methods.
+        """
         text = await self._run(self._keyring.get_password, key)
         with contextlib.suppress(TypeError, ValueError):
             value = json.loads(text)
@@ -187,7 +191,8 @@ class KeyringStore:
     async def _run(self, function: Callable[..., Returned], key: str, *more: str) -> Returned:
         try:
             return await trio.to_thread.run_sync(function, self._service, key, *more)
-        except self._keyring.errors.KeyringError as error:
+        except Exception as error:
+            # Of `keyring`, or of the system below it: a backend passes these on.
             raise AuthError(f"the keyring cannot be used: {error}") from error
 
 

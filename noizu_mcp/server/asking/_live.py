@@ -5,7 +5,7 @@ rounds. The clocks of the handler stop while the client is asked.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -14,7 +14,7 @@ import trio
 
 from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import TIMEOUTS
 from ...types import InputRequest, InputRequired
 from ..calls._invoke import ClientRefusal
@@ -22,9 +22,7 @@ from ..calls._time_limit import Clock, Pause
 from ._record import MAX_ROUNDS, Reader, Record, too_many_rounds
 
 if TYPE_CHECKING:
-    from .._server_request import ServerRequest
-    from .._session import Session
-    from ._rounds import RoundAsker
+    from ...engine import Dispatcher, InboundRequest
 
 
 class Line(Clock, Protocol):
@@ -39,6 +37,20 @@ class Line(Clock, Protocol):
         """
 
 
+class EarlierRun(Protocol):
+    """The asker of an earlier run of the handler.
+
+    Attributes:
+        responses: The answers to an `InputRequired` of the handler.
+        state: The state of this `InputRequired`.
+        record: The answers and steps so far.
+    """
+
+    responses: JSONMapping
+    state: str | None
+    record: Record
+
+
 class RequestLine:
     """Asks with live requests to the client (up to 2025-11-25).
 
@@ -47,13 +59,13 @@ class RequestLine:
         session: The session of the request.
     """
 
-    def __init__(self, ctx: "ServerRequest", session: "Session") -> None:
+    def __init__(self, ctx: "InboundRequest", session: "Dispatcher") -> None:
         self._ctx = ctx
         self._session = session
         self.stop_clock = ctx.stop_clock
         self.resume_clock = ctx.resume_clock
 
-    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> JSONMapping:
         """Send the request, and wait for its answer; see `Dispatcher.send_request`.
 
         Raises:
@@ -62,7 +74,7 @@ class RequestLine:
         if isinstance(timeout, Unset):
             timeout = TIMEOUTS.get(request.method)
         session, observer = self._session, self._ctx.observer
-        message = session.peer.ledger.open(request.method, _live_params(request))
+        message = session.ledger.open(request.method, _live_params(request))
         try:
             # On the channel of its request: over HTTP the client reads it in that response.
             with nullcontext() if observer is None else observer.surround_question(message):
@@ -89,8 +101,8 @@ class LiveAsker:
 
     parked: Final = False  # the handler waits in its request, or in its task
 
-    def __init__(self, line: Line, before: "RoundAsker | None" = None) -> None:
-        self.responses: Mapping[str, Any] = {} if before is None else before.responses
+    def __init__(self, line: Line, before: EarlierRun | None = None) -> None:
+        self.responses: JSONMapping = {} if before is None else before.responses
         self.state: str | None = None if before is None else before.state
         self._line = line
         self._record = Record() if before is None else before.record
@@ -132,12 +144,8 @@ class LiveAsker:
         if self._rounds > MAX_ROUNDS:
             raise too_many_rounds()
 
-    async def _send(
-        self, request: InputRequest, timeout: float | Unset | None
-    ) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = await self._pause.around(
-            partial(self._line.ask, request, timeout)
-        )
+    async def _send(self, request: InputRequest, timeout: float | Unset | None) -> JSONMapping:
+        answer: JSONMapping = await self._pause.around(partial(self._line.ask, request, timeout))
         return answer
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:

@@ -1,6 +1,5 @@
 """Answers and side effects of one handler, so that it can run again from the start."""
 
-import hashlib
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -12,7 +11,7 @@ from ..._errors import McpError
 from ..._util import json_text
 from ..._value import JSONObject
 from ...engine import call_in_thread
-from ...jsonrpc import INVALID_PARAMS, parse_json, render_sorted
+from ...jsonrpc import INVALID_PARAMS, digest_of, parse_json
 from ...types import InputRequest
 
 #: Maximum rounds of questions in one request. A handler with more is in a loop, and each round may
@@ -50,7 +49,7 @@ class Record:
         """Start numbering again: the handler runs again."""
         self._counts.clear()
 
-    def key(self, kind: str, content: Any) -> str:
+    def key(self, kind: str, content: object) -> str:
         """Return the key of a question: a digest of its content and the number of its repeat.
 
         A key that counts all questions would depend on which of two concurrent tasks runs first,
@@ -97,11 +96,6 @@ def text_of(request: InputRequest) -> str:
     return json_text(request.params.get("message", request.method))
 
 
-def digest_of(value: Any) -> str:
-    """Hash a JSON value; the order of keys in an object does not matter."""
-    return hashlib.sha256(render_sorted(value)).hexdigest()
-
-
 def as_step(
     function: Callable[..., Any], args: tuple[Any, ...]
 ) -> tuple[str, Callable[[], Awaitable[Any]]]:
@@ -125,7 +119,7 @@ def as_step(
     return key, run
 
 
-def _as_json(key: str, value: Any) -> Any:
+def _as_json(key: str, value: object) -> Any:
     """Convert the result of a step to the JSON value that a replay returns."""
     try:
         return parse_json(json_text(value).encode())

@@ -10,7 +10,7 @@ The first such question starts `_end` as a task that outlives the request. `_end
 question comes and no step runs, seals answers and steps into `requestState`, and answers the
 request. If the handler has one task, its question does this directly, without waiting. The handler
 is then *parked*, if `ParkedHandlers` has room for it: its tasks keep waiting, its clocks stop and
-its steps are held, until `take_up` of the retry opens it again under the id of that request.
+its steps are held, until `resume` of the retry opens it again under the id of that request.
 Answers wake the questions that wait for them; if others are left the round ends again.
 
 Without room, or if the parked handler is gone by then, the handler is *replayed*: it was cancelled,
@@ -36,11 +36,12 @@ import trio
 
 from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...engine import logger
+from ...jsonrpc import digest_of
 from ...types import InputRequest, InputRequired
 from ..calls._time_limit import Pause
-from ._record import MAX_ROUNDS, Reader, Record, digest_of, text_of, too_many_rounds
+from ._record import MAX_ROUNDS, Reader, Record, text_of, too_many_rounds
 
 if TYPE_CHECKING:
     from .._server_request import ServerRequest
@@ -70,7 +71,7 @@ class _Question:
         self.error: McpError | None = None
 
 
-def take_up(ctx: "ServerRequest") -> bool:
+def resume(ctx: "ServerRequest") -> bool:
     """Take up the answers and the state of a retry, before its handler runs.
 
     Returns:
@@ -94,7 +95,7 @@ def take_up(ctx: "ServerRequest") -> bool:
             parked.stop()
         elif parked is not None and isinstance(parked.asker, RoundAsker):
             sealer.use(state)
-            parked.go_on_as(ctx)
+            parked.resume_as(ctx)
             parked.asker.reopen(given)
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
@@ -122,8 +123,8 @@ class RoundAsker:
         self,
         ctx: "ServerRequest",
         binding: JSONObject | None = None,
-        recorded: Mapping[str, Any] | None = None,
-        given: Mapping[str, Any] | None = None,
+        recorded: JSONMapping | None = None,
+        given: JSONMapping | None = None,
     ) -> None:
         recorded, given = recorded or {}, given or {}
         self._ctx = ctx
@@ -154,7 +155,7 @@ class RoundAsker:
         # Until the handler asks or runs a step: code before that may have run twice.
         self._replays = bool(self._asked)
 
-    def _meant(self, given: Mapping[str, Any]) -> JSONObject:
+    def _meant(self, given: JSONMapping) -> JSONObject:
         """Select the answers to questions that were asked.
 
         Clients may send any answers. An answer is used only if the state says that its question was
@@ -361,7 +362,7 @@ class RoundAsker:
                 await self._remembered.wait()
         return bool(self._missing)
 
-    def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> bool:
+    def _reply(self, requests: Mapping[str, InputRequest], content: JSONMapping) -> bool:
         """Answer with questions and state; False if it had to answer with an error."""
         record = self.record
         kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
@@ -388,8 +389,8 @@ class RoundAsker:
         """Keep the handler for the retry, if there is room for it."""
         ctx = self._ctx
         # If a tool begins its task itself, the task runs the handler from the start.
-        opening = ctx.opening
-        begins = opening is not None and opening.begins_itself
+        task_start = ctx.task_start
+        begins = task_start is not None and task_start.begins_itself
         if begins or not ctx.running.parked.add(self._sealed, self._binding, ctx):
             return False
         # Together with the clocks of the questions: the handler may cancel those.
@@ -404,7 +405,7 @@ class RoundAsker:
         """True while the handler waits for a retry."""
         return self._reopened is not None
 
-    def reopen(self, given: Mapping[str, Any]) -> None:
+    def reopen(self, given: JSONMapping) -> None:
         """Go on with the answers of a retry.
 
         Args:
@@ -440,7 +441,7 @@ def _not_deterministic(pending: Iterable[InputRequest]) -> str:
     )
 
 
-def _binding(ctx: "ServerRequest", params: Mapping[str, Any]) -> JSONObject:
+def _binding(ctx: "ServerRequest", params: JSONMapping) -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
     2026-07-28 `basic/patterns/mrtr` requires the principal, the method and a digest of the salient

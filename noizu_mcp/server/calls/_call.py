@@ -17,11 +17,11 @@ order, and each stage may end the call:
    value into an answer, and `limit_size` limits the size of the answer.
 
 `finish` runs all stages from the second on, for code that waits for the result: a handler
-(`NestedCall`) or an override (`DefaultCall`). A request (`RequestedCall`) runs the same stages in
-steps, since most calls end without a task: `begin` completes an inline call, and returns the rest
-of any other call. The ways differ in `check_policies`, in who waits, and in where the answer goes.
-A task is made by `on_request` of the call of its request: the stages up to the fifth are done. A
-mounted tool is a tool whose handler makes a context of the mounted server.
+(`NestedCall`) or an override (`DefaultCall`). A request (`RequestedCall`, made by `call_tool`) runs
+the same stages in steps, since most calls end without a task: `begin` completes an inline call, and
+returns the rest of any other call. The ways differ in `check_policies`, in who waits, and in where
+the answer goes. A task is made by `on_request` of the call of its request: the stages up to the
+fifth are done. A mounted tool is a tool whose handler makes a context of the mounted server.
 
 An override replaces the handler in stage 7. A call that it passes on unchanged is not checked
 again, once; every other call that it makes is a separate call, from stage 1.
@@ -30,35 +30,41 @@ again, once; every other call that it makes is a separate call, from stage 1.
 import abc
 import copy
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._errors import Denied
-from ..._value import JSONObject
+from ..._errors import Denied, InsufficientScope, McpError
+from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec, prepare, to_result
 from ...engine import (
     ClientShare,
+    Job,
     QueueFull,
     TooManyAbandoned,
     call_user_code,
     is_crash,
     run_user_code,
 )
+from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
+from ...protocol import adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
+from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
 from ._concurrency_limit import one_of
-from ._invoke import ASKED, TIMED_OUT, failure, invoke_handler, settle
-from ._result_size import bounded
+from ._invoke import ASKED, CRASHED, TIMED_OUT, failure, invoke_handler, settle
+from ._result_size import LARGE, bounded, size_of
 from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown
 
 if TYPE_CHECKING:
-    from .._contracts import HandledRequest, ServedServer
+    from .._contracts import AnswerableRequest, CallTaskStart, HandledRequest, ServedServer
     from .._server_context import ServerContext
 
 #: The answer to a call of a tool. A text is short for a result of one text block.
 Answer = ToolResult | str
+#: Makes the start of the task of a call, from the call, its request and its tool.
+PrepareTask = Callable[..., "CallTaskStart"]
 _CALL: Final = "call_tool"
 
 
@@ -252,7 +258,8 @@ class ToolCall(abc.ABC):
             if spec is None or self.overridden:
                 value = await settle(self._call_override, request)
             else:
-                handler = partial(self._call_handler, spec)
+                invoke = partial(spec.invoke, self.args, self._given(spec))
+                handler = partial(invoke_handler, self, spec.mode, spec.source, invoke)
                 # A handler without ctx cannot read the answers of the next round.
                 answered = request if spec.takes_context else None
                 # Checked before a context manager is made: most tools have no limit.
@@ -273,10 +280,6 @@ class ToolCall(abc.ABC):
                 raise
             return failure(self.server, self._source, error)
 
-    def _call_handler(self, spec: ToolSpec) -> Awaitable[Any]:
-        invoke = partial(spec.invoke, self.args, self._given(spec))
-        return invoke_handler(self, spec.mode, spec.source, invoke)
-
     def _call_override(self) -> Awaitable[Any]:
         return run_user_code(self.server.call_tool(self.name, self.arguments, self.context))
 
@@ -295,7 +298,7 @@ class ToolCall(abc.ABC):
             return f"{_CALL} of {self.server!r}"
         return self.spec.source
 
-    def convert(self, value: Any) -> Answer:
+    def convert(self, value: object) -> Answer:
         """Convert the value of a handler. A value that cannot be sent is logged."""
         spec = self.spec
         # Most answers. Not for subclasses such as enumerations, which are converted differently.
@@ -320,6 +323,170 @@ class ToolCall(abc.ABC):
         return answer if most is None else bounded(self.spec, most, answer)
 
 
+def call_tool(prepare_task: "PrepareTask", request: "AnswerableRequest") -> Job | None:
+    """Answer `tools/call`, in its request or as a task.
+
+    Invalid arguments are answered with a result that the model can act on (2025-11-25
+    `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error.
+    Headers, timeout and task of a tool apply to an override of `call_tool`, too.
+
+    Args:
+        prepare_task: Makes the start of the task of a call, for tools that may run as tasks.
+        request: The request.
+
+    Raises:
+        McpError: The tool is unknown, or the request is malformed (-32602).
+        InsufficientScope: The caller lacks scopes of the tool.
+    """
+    params: JSONMapping = request.request.params or {}
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        raise McpError(INVALID_PARAMS, "tools/call requires a tool name")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise McpError(INVALID_PARAMS, "arguments of tools/call must be an object")
+    return RequestedCall(request, name, arguments or {}, prepare_task).begin()
+
+
+class RequestedCall(ToolCall):
+    """A call of a tool by a request, which is answered with its result.
+
+    Args:
+        request: The request.
+        name: The name of the tool.
+        arguments: The arguments as sent.
+        prepare_task: See `call_tool`.
+    """
+
+    __slots__ = ("_prepare_task", "_request")
+
+    def __init__(
+        self,
+        request: "AnswerableRequest",
+        name: str,
+        arguments: JSONObject,
+        prepare_task: "PrepareTask",
+    ) -> None:
+        super().__init__(request, request.running.server, name, arguments, request.known_context)
+        self._request = request
+        self._prepare_task = prepare_task
+
+    def begin(self) -> Job | None:
+        """Run the stages up to the handler; return the rest of the work.
+
+        Raises:
+            McpError: The tool is unknown, or the request is malformed (-32602).
+            InsufficientScope: The caller lacks scopes of the tool.
+        """
+        self.find()
+        self.check_known()
+        self.check_scopes()
+        self._check_headers()
+        guard = None if self.spec is None else self.spec.guard
+        # Most tools do not come from a mounted server.
+        if not self.server.policies.chains and (guard is None or not is_guarded(self.spec)):
+            return self._begin_admitted()
+        # Before the policies: they are checked once for each run of a handler, and a parked handler
+        # continues its run.
+        if self._request.resume_rounds():
+            return None
+        self._request.serve_with(self.spec)
+        return self._begin_checked
+
+    async def _begin_checked(self) -> None:
+        """Check the policies, and then begin the call."""
+        try:
+            asking = self.check_policies()
+            if asking is not None:
+                await asking
+            # Sets the deadline of the tool: the policies have a separate timeout.
+            work = self._begin_admitted()
+            if work is not None:
+                await work()
+        except BaseException as error:
+            if not is_crash(error):
+                raise
+            self._request.send_failure(error)
+
+    def check_policies(self) -> Awaitable[None] | None:
+        """Check the policies. The capability of a request allows everything."""
+        admit = self._request.running.admit
+        return admit("tool", self.name, self.arguments, self.spec, self.context)
+
+    def _begin_admitted(self) -> Job | None:
+        """Read the arguments, and begin the call."""
+        spec = self.spec
+        refusal = self.read_arguments()
+        if refusal is not None:
+            self._reply(refusal)
+            return None
+        # No deadline and no task: a short handler ends before either could matter, and this is the
+        # fastest path.
+        if spec is not None and spec.mode == "inline" and not self.overridden:
+            self._request.resume_rounds()
+            self._reply(self.run_inline(spec))
+            return None
+        task_start = None
+        if spec is not None and spec.task is not None:
+            task_start = self._prepare_task(self, self._request, spec)
+            if task_start.enter():
+                return None
+        if self._request.resume_rounds():
+            return None
+        self._request.limit_time(spec)
+        return self._answer if task_start is None else task_start.leaving(self._answer)
+
+    def _check_headers(self) -> None:
+        """Check that the `Mcp-Param-*` headers match the arguments (2026-07-28 `server/tools`).
+
+        Before the arguments are read: a proxy may have routed by the headers, so a mismatch makes
+        the request invalid, whatever its arguments.
+        """
+        if self.spec is None or not self.spec.mirrored:
+            return
+        headers = self._request.envelope.origin.headers
+        # On stdio there are no headers to compare.
+        if headers is not None:
+            fault = param_fault(self.spec.mirrored, self.arguments, headers)
+            if fault is not None:
+                raise McpError(HEADER_MISMATCH, fault)
+
+    async def _answer(self) -> None:
+        """Run the handler, and answer with its result."""
+        try:
+            answer = await self.run()
+        except (McpError, InsufficientScope) as error:
+            self._request.send_failure(error)
+            return
+        size = _size_of(answer)
+        if size <= LARGE or await self._request.take_turn(size):
+            self._reply(answer)
+
+    def _reply(self, result: Answer) -> None:
+        request = self._request
+        if isinstance(result, str):
+            # Most answers are one text, the same in all revisions. Written from its parts: the
+            # objects and dicts of a result would take five times as long.
+            request.complete_rendered(b'"content":[{"type":"text","text":', result, b"}]")
+            return
+        if result is CRASHED or result is TIMED_OUT:
+            request.mark_ending("crashed" if result is CRASHED else "timed_out")
+        wire = result.to_wire()
+        revision = request.envelope.revision
+        # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients accept objects
+        # only.
+        if revision.structured != "any":
+            schema = None if self.spec is None else self.spec.definition.get("outputSchema")
+            wire = adapt_tool_result(wire, schema, revision)
+        request.complete(wire)
+
+
 def as_result(answer: Answer) -> ToolResult:
     """Convert an answer into a result."""
     return ToolResult(answer) if isinstance(answer, str) else answer
+
+
+def _size_of(answer: Answer) -> int:
+    """Estimate the bytes of an answer, without structured content; see `size_of`."""
+    if isinstance(answer, str):
+        return len(answer)
+    return sum(size_of(value) for block in answer.content for value in block.fields.values())

@@ -1,9 +1,9 @@
 """Questions in the wire format of a revision, and the client capabilities that they need."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from ..._errors import McpError, ToolError
+from ..._value import JSONMapping
 from ...components import adapt_request
 from ...jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ...protocol import Envelope
@@ -31,7 +31,7 @@ def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> 
     return adapted
 
 
-def _check_ability(envelope: Envelope, method: str, needs: Mapping[str, Any]) -> None:
+def _check_ability(envelope: Envelope, method: str, needs: JSONMapping) -> None:
     """Check that the client has the capabilities for a question. Nothing has been sent yet.
 
     Raises:
@@ -54,7 +54,7 @@ def _refusal(method: str, text: str) -> McpError | ToolError:
     return McpError(INVALID_REQUEST, text)
 
 
-def _has_ability(envelope: Envelope, name: str, parts: Mapping[str, Any]) -> bool:
+def _has_ability(envelope: Envelope, name: str, parts: JSONMapping) -> bool:
     """Compare by presence; an empty elicitation capability means forms (client/elicitation)."""
     offered = envelope.client_capabilities.get(name)
     if not isinstance(offered, Mapping):

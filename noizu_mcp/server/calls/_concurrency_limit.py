@@ -78,9 +78,10 @@ class Slot:
             await self.take()
 
 
-# A context variable, not an attribute of the request's context: a call may call other tools, each
-# with its own slot, and all of them ask through the one context of the request.
-_CURRENT: Final[ContextVar[Slot | None]] = ContextVar("slot", default=None)
+#: The slot of the current call; None if its tool has no limit. A context variable, not an attribute
+#: of the request's context: a call may call other tools, each with its own slot, and all of them
+#: ask through the one context of the request.
+current_slot: Final[ContextVar[Slot | None]] = ContextVar("slot", default=None)
 
 
 @asynccontextmanager
@@ -95,14 +96,9 @@ async def one_of(share: ClientShare) -> AsyncIterator[None]:
     """
     slot = Slot(share)
     await slot.take(again=False)
-    token = _CURRENT.set(slot)
+    token = current_slot.set(slot)
     try:
         yield
     finally:
-        _CURRENT.reset(token)
+        current_slot.reset(token)
         slot.give_back()
-
-
-def current_slot() -> Slot | None:
-    """Return the slot of the current call; None if its tool has no limit."""
-    return _CURRENT.get()

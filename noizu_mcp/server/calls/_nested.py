@@ -9,11 +9,12 @@ indirectly, and the depth of calls is limited, so nested calls always end.
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
 from ..._errors import Denied
+from ..._value import JSONMapping
 from ...types import InputRequired, ToolResult
 from .._contracts import EMPTY
 from ..policies._capability import IssuedCapability
@@ -65,7 +66,7 @@ class NestedCall(ToolCall):
         self,
         ctx: "ServerContext",
         name: str,
-        arguments: Mapping[str, Any],
+        arguments: JSONMapping,
         capability: "Capability | str | None",
     ) -> None:
         super().__init__(ctx.request, ctx.running.server, name, dict(arguments), ctx)
@@ -132,7 +133,7 @@ class NestedCall(ToolCall):
 async def call_nested(
     ctx: "ServerContext",
     name: str,
-    arguments: Mapping[str, Any] | None,
+    arguments: JSONMapping | None,
     capability: "Capability | str | None",
 ) -> ToolResult:
     """Call a tool for a handler; see `Context.call_tool`."""

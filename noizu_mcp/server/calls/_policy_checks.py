@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from ..._errors import Denied, DeniedHidden
+from ..._value import JSONMapping
 from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
 from ..policies._policy import BoundPolicy, CallKind, Chain, PolicyCall
 from ..policies._policy_set import is_guarded
@@ -43,8 +44,8 @@ _OVERRIDES: Final[Mapping[CallKind, str]] = {
 def admit(
     kind: CallKind,
     name: str,
-    arguments: Mapping[str, Any],
-    spec: Any,
+    arguments: JSONMapping,
+    spec: object,
     ctx: "ServerContext",
     *,
     within: bool = False,
@@ -85,7 +86,7 @@ def admit(
 async def _admit(
     kind: CallKind,
     name: str,
-    arguments: Mapping[str, Any],
+    arguments: JSONMapping,
     spec: Any,
     ctx: "ServerContext",
     *,
@@ -110,8 +111,8 @@ async def _admit(
 def call_of(
     kind: CallKind,
     name: str,
-    arguments: Mapping[str, Any],
-    spec: Any,
+    arguments: JSONMapping,
+    spec: object,
     ctx: "ServerContext",
     *,
     within: bool,
@@ -134,7 +135,7 @@ def call_of(
 
 
 async def admit_within(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: JSONMapping, spec: object, ctx: "ServerContext"
 ) -> None:
     """Check the policies of a call that a handler or an override makes; see `admit`.
 
@@ -161,7 +162,7 @@ async def hide(check: Callable[[], Awaitable[None] | None]) -> None:
 
 
 async def admit_again(
-    kind: CallKind, name: str, arguments: Mapping[str, Any], spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: JSONMapping, spec: object, ctx: "ServerContext"
 ) -> None:
     """Check the policies of a registered component that an override or a handler calls.
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..._errors import InsufficientScope, McpError, RequestTimeout
+from ..._value import JSONMapping
 from ...engine import Ending, Job, is_crash
 from ...events import (
     MAX_TEXT,
@@ -67,7 +68,7 @@ class RequestRecording(Recording):
         """Store the reason for the end; see `RequestObserver`."""
         self._ending = ending
 
-    def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
+    def observe_result(self, result: JSONMapping | Rendered) -> None:
         """Store the outcome of a result; see `RequestObserver`."""
         # A mark has priority: a timeout is answered with an `isError` result, but is no error of
         # the tool. A `Rendered` result is a list or a text, which are always complete.

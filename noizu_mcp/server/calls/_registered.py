@@ -3,12 +3,12 @@
 Policies are asked here about calls that code of the author makes; see `admit_again`.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ... import components
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import PromptSpec, TemplateSpec
 from ...types import InputRequired, ToolResult
 from .._contracts import EMPTY
@@ -88,7 +88,7 @@ async def read_registered(server: "ServedServer", uri: str, context: "ServerCont
 
 
 async def get_registered(
-    server: "ServedServer", name: str, arguments: Mapping[str, Any], context: "ServerContext"
+    server: "ServedServer", name: str, arguments: JSONMapping, context: "ServerContext"
 ) -> Any:
     """Get a registered prompt with its timeout; see `get_found`.
 
@@ -107,7 +107,7 @@ async def get_registered(
 
 
 async def get_found(
-    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: "ServerContext"
+    spec: PromptSpec | None, name: str, arguments: JSONMapping, context: "ServerContext"
 ) -> "PromptResult | InputRequired":
     """Get a prompt, given the result of the registry's search.
 

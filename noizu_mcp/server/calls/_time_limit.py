@@ -177,7 +177,7 @@ class Pause:
         """Wait for an answer with the clocks stopped."""
         # The order matters: the clocks resume before the slot is acquired again. Waiting for a slot
         # counts as time of the call, as it did the first time.
-        slot = current_slot()
+        slot = current_slot.get()
         if slot is not None:
             slot.ask()
         try:

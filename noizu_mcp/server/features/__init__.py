@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ...components import ToolSpec
 from ...engine import Job
 from .._running import Route
 from .._server_request import ServerRequest
+from ..calls._call import RequestedCall, call_tool
 from ._complete import complete
 from ._lifecycle import discover, initialize, ping, set_level
 from ._lists import list_page
 from ._prompts import get_prompt
 from ._resources import get_skill, read_directory, read_resource, subscribe, unsubscribe
 from ._subscriptions import listen
-from ._tools import call_tool
+
+if TYPE_CHECKING:
+    from ._tasks import OfferedTask
 
 
 def _serve_task(function: str, ctx: ServerRequest) -> Job | None:
@@ -24,6 +28,13 @@ def _serve_task(function: str, ctx: ServerRequest) -> Job | None:
     return route(ctx)
 
 
+def _prepare_task(call: RequestedCall, request: ServerRequest, spec: ToolSpec) -> "OfferedTask":
+    """Make the start of the task of a call; most tools have no tasks."""
+    from ._tasks import OfferedTask
+
+    return OfferedTask(call, request, spec)
+
+
 #: Every method of both eras. The protocol layer refuses methods that the revision of a request does
 #: not have before this table is used.
 ROUTES: Final[Mapping[str, Route]] = {
@@ -32,7 +43,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "server/discover": discover,
     "subscriptions/listen": listen,
     "tools/list": partial(list_page, "tools", "list_tools"),
-    "tools/call": call_tool,
+    "tools/call": partial(call_tool, _prepare_task),
     "resources/list": partial(list_page, "resources", "list_resources"),
     "resources/templates/list": partial(list_page, "templates", "list_resource_templates"),
     "resources/read": read_resource,

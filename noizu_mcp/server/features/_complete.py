@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ... import components, types
 from ..._errors import McpError, ProtocolError
+from ..._value import JSONMapping
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from .._server_request import ServerRequest
+from ._work import in_time
 
 if TYPE_CHECKING:
     pass
@@ -21,7 +23,7 @@ def complete(ctx: ServerRequest) -> Job | None:
         McpError: The reference or the argument is malformed or unknown (-32602).
     """
     server = ctx.running.server
-    params: Mapping[str, Any] = ctx.request.params or {}
+    params: JSONMapping = ctx.request.params or {}
     name, prefix = _argument(params)
     try:
         reference = types.Reference.from_wire(params.get("ref"), "ref")
@@ -40,10 +42,10 @@ def complete(ctx: ServerRequest) -> Job | None:
         arguments = {"argument": name, "value": prefix}
         spec = collection.find(target, ctx.context)
         check = partial(ctx.running.admit, "completion", target, arguments, spec, ctx.context)
-    return ctx.in_time(work, None, check)
+    return in_time(ctx, work, None, check)
 
 
-def _argument(params: Mapping[str, Any]) -> tuple[str, str]:
+def _argument(params: JSONMapping) -> tuple[str, str]:
     argument = params.get("argument")
     if isinstance(argument, Mapping):
         name, value = argument.get("name"), argument.get("value")

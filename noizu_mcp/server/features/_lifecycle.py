@@ -3,19 +3,19 @@
 2026-07-28 has no `logging/setLevel`: each request names its level.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from ..._errors import McpError
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...engine import Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
 from ...types import LOG_LEVELS, TASKS
 from .._server_request import ServerRequest
+from ._work import in_time
 
 #: Answers with instructions and extensions.
-_Answer = Callable[[ServerRequest, str | None, Mapping[str, Any]], None]
+_Answer = Callable[[ServerRequest, str | None, JSONMapping], None]
 
 
 def initialize(ctx: ServerRequest) -> Job | None:
@@ -43,10 +43,10 @@ def _introduced(ctx: ServerRequest, answer: _Answer) -> Job | None:
             server.providers.have_tasks = True
         answer(ctx, instructions, extensions)
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
-def _answer_initialize(ctx: ServerRequest, instructions: str | None, _: Mapping[str, Any]) -> None:
+def _answer_initialize(ctx: ServerRequest, instructions: str | None, _: JSONMapping) -> None:
     server = ctx.running.server
     revision = ctx.envelope.revision
     # Before the capabilities are read: a list change after this line is sent once the client is
@@ -62,9 +62,7 @@ def _answer_initialize(ctx: ServerRequest, instructions: str | None, _: Mapping[
     ctx.complete(result)
 
 
-def _answer_discover(
-    ctx: ServerRequest, instructions: str | None, extensions: Mapping[str, Any]
-) -> None:
+def _answer_discover(ctx: ServerRequest, instructions: str | None, extensions: JSONMapping) -> None:
     server = ctx.running.server
     capabilities = server.registry.capabilities()
     result: JSONObject = {

@@ -15,6 +15,7 @@ from .._server_request import ServerRequest
 from ..calls._invoke import invoke_handler
 from ..calls._scope_checks import holds
 from ..registry._collection import Collection
+from ._work import in_time
 
 if TYPE_CHECKING:
     from .._contracts import ServedServer
@@ -76,7 +77,7 @@ def list_page(name: str, override: str, ctx: ServerRequest) -> Job | None:
             result |= caching.to_wire()
         ctx.complete(result)
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
 async def _list_skills(cursor: str | None, context: ServerContext) -> Any:

@@ -15,6 +15,7 @@ from .._server_request import ServerRequest
 from ..calls._invoke import settle
 from ..calls._registered import get_found
 from ..policies._policy_set import is_guarded
+from ._work import in_time
 
 
 def get_prompt(ctx: ServerRequest) -> Job | None:
@@ -31,7 +32,7 @@ def get_prompt(ctx: ServerRequest) -> Job | None:
     if not isinstance(arguments, dict | None):
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
     # Before any work: a request with an invalid state must not reach the author's code.
-    if ctx.take_up_rounds():
+    if ctx.resume_rounds():
         return None
     spec = server.registry.find_prompt(name, ctx.context)
 
@@ -49,7 +50,7 @@ def get_prompt(ctx: ServerRequest) -> Job | None:
     known = spec is not None or server.registry.overrides("get_prompt")
     if known and (server.policies.chains or is_guarded(spec)):
         check = partial(ctx.running.admit, "prompt", name, arguments or {}, spec, ctx.context)
-    return ctx.in_time(work, spec, check)
+    return in_time(ctx, work, spec, check)
 
 
 def _write(ctx: ServerRequest, result: JSONObject) -> JSONObject:

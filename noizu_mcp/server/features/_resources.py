@@ -1,13 +1,12 @@
 """Resources (`server/resources`) and skills (SEP-2640), except their lists."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from ..._errors import McpError
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
@@ -19,6 +18,7 @@ from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
 from ..policies._policy_set import is_guarded
 from ..registry._server_options import Cache
+from ._work import in_time
 
 if TYPE_CHECKING:
     pass
@@ -36,7 +36,7 @@ def read_resource(ctx: ServerRequest) -> Job | None:
     """
     server = ctx.running.server
     uri = _uri(ctx)
-    if ctx.take_up_rounds():
+    if ctx.resume_rounds():
         return None
     uri = server.registry.canonical(uri, ctx.context)
     # Looked up once: matching templates takes time. The spec also has the timeout.
@@ -58,7 +58,7 @@ def read_resource(ctx: ServerRequest) -> Job | None:
     known = spec is not None or server.registry.overrides("read_resource")
     if known and (server.policies.chains or is_guarded(spec)):
         check = partial(ctx.running.admit, "resource", uri, EMPTY, spec, ctx.context)
-    return ctx.in_time(work, spec, check)
+    return in_time(ctx, work, spec, check)
 
 
 def _write(ctx: ServerRequest, result: JSONObject, caching: Cache) -> JSONObject:
@@ -101,7 +101,7 @@ def subscribe(ctx: ServerRequest) -> Job | None:
                 raise
         ctx.complete({})
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
 def unsubscribe(ctx: ServerRequest) -> Job | None:
@@ -117,7 +117,7 @@ def unsubscribe(ctx: ServerRequest) -> Job | None:
             await run_user_code(server.unsubscribe(uri, ctx.context))
         ctx.complete({})
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
 def get_skill(ctx: ServerRequest) -> Job | None:
@@ -144,7 +144,7 @@ def get_skill(ctx: ServerRequest) -> Job | None:
         # The answer of a provider may depend on the caller.
         _send_skill(ctx, entry, guarded=ctx.context.auth is not None)
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
 def _send_skill(ctx: ServerRequest, entry: JSONObject, *, guarded: bool) -> None:
@@ -177,7 +177,7 @@ def read_directory(ctx: ServerRequest) -> Job | None:
             raise McpError(INVALID_PARAMS, "Directory not found", {"uri": uri})
         ctx.complete(found)
 
-    return ctx.in_time(work)
+    return in_time(ctx, work)
 
 
 def _watched(ctx: ServerRequest) -> tuple[str, ChangeFeed]:
@@ -192,7 +192,7 @@ def _watched(ctx: ServerRequest) -> tuple[str, ChangeFeed]:
 
 
 def _uri(ctx: ServerRequest) -> str:
-    params: Mapping[str, Any] = ctx.request.params or {}
+    params: JSONMapping = ctx.request.params or {}
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, f"{ctx.request.method} requires a uri")

@@ -11,6 +11,7 @@ from ...protocol import Listening
 from .._server_request import ServerRequest
 from ..changes._feed import ListenFeed, leave
 from ..registry._registry import Registry
+from ._work import in_time
 
 
 def listen(ctx: ServerRequest) -> Job | None:
@@ -60,7 +61,7 @@ def listen(ctx: ServerRequest) -> Job | None:
             leave(ctx.running, taken, ctx.context)
             raise
 
-    return ctx.in_time(ask)
+    return in_time(ctx, ask)
 
 
 def _read(ctx: ServerRequest, wanted: Listening) -> Listening:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 from ..._errors import Denied, McpError
 from ..._limits import PART
 from ..._util import final, is_number
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import Capability
 from ...jsonrpc import render_sorted
 from ...types import Principal
@@ -36,8 +36,8 @@ _ID: Final = 16
 class Seals(Protocol):
     """Seals values into text, and opens them; see `Sealer`."""
 
-    def seal(self, content: Any, binding: Mapping[str, Any]) -> str: ...
-    def open(self, state: Any, binding: Mapping[str, Any]) -> Any: ...
+    def seal(self, content: object, binding: JSONMapping) -> str: ...
+    def open(self, state: object, binding: JSONMapping) -> Any: ...
 
 
 @final
@@ -92,7 +92,7 @@ class IssuedCapability(Capability):
         tools: Iterable[str] | None = None,
         expires_in: float | None = None,
         depth: int | None = None,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: JSONMapping | None = None,
     ) -> "IssuedCapability":
         """Make a capability that allows no more than this one; see `Capability`."""
         if depth is not None and (type(depth) is not int or depth < 0):
@@ -147,7 +147,7 @@ class IssuedCapability(Capability):
             wanted=self.wanted,
         )
 
-    def refusal(self, name: str, arguments: Mapping[str, Any]) -> Denied | None:
+    def refusal(self, name: str, arguments: JSONMapping) -> Denied | None:
         """Return why a call is not allowed; None if it is allowed.
 
         Args:
@@ -285,7 +285,7 @@ def _key_of(caller: Principal | None) -> str | None:
     return None if caller is None else caller.key
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return render_sorted(value).decode("utf-8", "surrogatepass")
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ..._errors import DefinitionError, Problem
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import Context
 from ...jsonrpc import render
 from ...protocol import Revision
@@ -24,7 +24,7 @@ class Spec(Protocol):
     @property
     def hidden(self) -> bool: ...
     @property
-    def definition(self) -> Mapping[str, Any]: ...
+    def definition(self) -> JSONMapping: ...
     @property
     def requires(self) -> "RequireScopes | None": ...
 
@@ -46,14 +46,14 @@ class CollectionKind(NamedTuple):
     name: str
     listed: str
     key: str
-    adapt: Callable[[Mapping[str, Any], Revision], JSONObject]
+    adapt: Callable[[JSONMapping, Revision], JSONObject]
     definition: Callable[[], type[Wire]]
 
 
 class _ShownEntries(NamedTuple):
     """The entries that are not hidden, and the rendered pages of their list."""
 
-    source: Mapping[str, Any]  # the registrations that it was made from
+    source: JSONMapping  # the registrations that it was made from
     specs: tuple[Any, ...]
     keys: tuple[str, ...]
     pages: dict[tuple[int, str], bytes]
@@ -154,7 +154,7 @@ class Collection(Generic[SpecType]):
             context: The request; None for the registrations only.
         """
         # Only contexts of a server have it. They are defined in a layer above.
-        lists: Mapping[str, Any] | None = getattr(context, "provided", None)
+        lists: JSONMapping | None = getattr(context, "provided", None)
         return self if lists is None else lists.get(self.kind.listed, self)
 
     def find(self, key: str, context: Context | None = None) -> SpecType | None:
@@ -260,7 +260,7 @@ class Collection(Generic[SpecType]):
             result["nextCursor"] = page.next_cursor
         return result
 
-    def definition_of(self, item: Any) -> Mapping[str, Any]:
+    def definition_of(self, item: object) -> JSONMapping:
         """Return the definition of a spec, or validate a definition or a mapping.
 
         Raises:
@@ -278,7 +278,7 @@ class Collection(Generic[SpecType]):
             return wire.from_wire(item, self.kind.name).to_wire()
         raise TypeError(f"{item!r} is no {self.kind.name}: give specs, definitions or mappings")
 
-    def read(self, answer: Any, context: Context | None = None) -> Page[Any]:
+    def read(self, answer: object, context: Context | None = None) -> Page[Any]:
         """Convert the return value of an override: a `Page`, or a list if there is only one page.
 
         Args:
@@ -375,7 +375,7 @@ class RunningSet:
     def __len__(self) -> int:
         return sum(len(collection.specs) for collection in self._collections)
 
-    def add(self, *items: Any) -> None:
+    def add(self, *items: object) -> None:
         """Append classes, instances, functions or registrations.
 
         Names made at run time may be any printable string.
@@ -399,7 +399,7 @@ class RunningSet:
         next(found, first).remove(name)
         self._changed()
 
-    def replace(self, *items: Any) -> None:
+    def replace(self, *items: object) -> None:
         """Replace the components with equal names by classes, instances, functions or others.
 
         Raises:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import types
-from ..._value import JSONObject
+from ..._value import JSONMapping, JSONObject
 from ...components import Context, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ...engine import FairLimiter
 from ...jsonrpc import Request
@@ -292,7 +292,7 @@ class Registry:
             Its name or URI as sent, and its spec; each is None if missing.
         """
         method: str = request.method
-        params: Mapping[str, Any] = request.params or {}
+        params: JSONMapping = request.params or {}
         if method == "completion/complete":
             ref = params.get("ref")
             params = ref if isinstance(ref, Mapping) else {}
@@ -375,7 +375,7 @@ class Registry:
         # The methods of the extension exist in the newest revision only.
         return self.resources.write(page, STATELESS)
 
-    def list(self) -> Sequence[Mapping[str, Any]]:
+    def list(self) -> Sequence[JSONMapping]:
         """Return the wire definitions of the tools that are not hidden."""
         return [spec.definition for spec in self.tools.shown]
 

@@ -31,6 +31,8 @@ class HostShare:
         options: The options of the host.
         pool: All connections.
         nursery: Runs the connections.
+        keeps_scope: True if the scope of one request may stay entered for the next one: the
+            application enters it before any other, as `HttpApp` does without middleware.
         stopping: True once connections close after their current answers.
     """
 
@@ -38,6 +40,7 @@ class HostShare:
     options: HostOptions
     pool: ConnectionPool
     nursery: trio.Nursery
+    keeps_scope: bool = False
     stopping: bool = False
 
 

@@ -76,15 +76,13 @@ class HostConnection(ClientLink):
     async def _own(self, begin: Callable[[], Awaitable[None]]) -> None:
         """Run as the task of the connection until its end, or until another task takes over."""
         self._owner = task = trio.lowlevel.current_task()
+        # One scope for all requests: entering one takes as long as parsing a head.
+        entered = TaskScope(self._note_wait, keeps=self.host.keeps_scope)
         try:
             try:
                 await begin()
-                while self.data and await self._serve_next():
-                    if self.data:
-                        # A client that sends many requests ahead must not block the loop.
-                        await trio.lowlevel.checkpoint()
-                    else:
-                        await self._wait_for_request()
+                with entered:
+                    await self._serve_all(entered)
             except BadRequest as error:
                 self.owed = True
                 await self.refuse(error.status)
@@ -94,6 +92,17 @@ class HostConnection(ClientLink):
             if self._owner is task:
                 self.wire.close()
                 self.host.pool.remove(self)
+
+    async def _serve_all(self, entered: TaskScope) -> None:
+        try:
+            while self.data and await self._serve_next(entered):
+                if self.data:
+                    # A client that sends many requests ahead must not block the loop.
+                    await trio.lowlevel.checkpoint()
+                else:
+                    await self._wait_for_request()
+        finally:
+            entered.keeps = False
 
     async def _open(self) -> None:
         """Do the TLS handshake, and wait for the first bytes."""
@@ -119,7 +128,7 @@ class HostConnection(ClientLink):
             self.host.pool.idle[self] = trio.current_time()
             self.data = await self.wire.receive()
 
-    async def _serve_next(self) -> bool:
+    async def _serve_next(self, entered: TaskScope) -> bool:
         """Serve the next request; False if this task has nothing left to do."""
         if self.data == _LINE_END:
             self.data = b""
@@ -132,14 +141,9 @@ class HostConnection(ClientLink):
         self.closing = head.closes or self._requests >= self.host.options.max_requests
         exchange = self._exchange = HttpExchange(self, head)
         # In this task: an answer without waiting needs no other task.
-        task = TaskScope(self._note_wait)
-        scope = exchange.scope(head, task)
-        await task.run(self._call(exchange, scope))
-        del (
-            head,
-            scope,
-            task,
-        )  # a handed-over answer may last for hours, and needs neither
+        scope = exchange.scope(head, entered)
+        await entered.run(self._call(exchange, scope))
+        del head, scope  # a handed-over answer may last for hours, and needs neither
         if self._exchange is not exchange:
             return False  # another task has taken over
         if exchange.is_handed_over:

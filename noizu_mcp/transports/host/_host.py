@@ -143,7 +143,8 @@ class Host:
                 # Until the end: a probe must learn that the application is not ready.
                 background.start_soon(self._accept, each, health)
             async with trio.open_nursery() as connections:
-                shared = HostShare(self._app, self._options, self._pool, connections)
+                keeps = getattr(self._app, "keeps_scope", False)
+                shared = HostShare(self._app, self._options, self._pool, connections, keeps)
                 probes_only = _only(self._app, self._probes, 503)
                 places = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
                 kept = HostShare(probes_only, few, places, connections)
@@ -186,7 +187,7 @@ class Host:
                     await trio.sleep(NO_ROOM_PAUSE)
 
     async def _place(
-        self, accepted: socket.socket, peer: Any, places: tuple[HostShare, ...]
+        self, accepted: socket.socket, peer: object, places: tuple[HostShare, ...]
     ) -> None:
         """Find a place for a connection, or close it."""
         client = endpoint(peer)
@@ -207,7 +208,7 @@ class Host:
             self._open(accepted, client, address, found)
 
     def _open(
-        self, accepted: socket.socket, client: Any, address: Hashable, shared: HostShare
+        self, accepted: socket.socket, client: object, address: Hashable, shared: HostShare
     ) -> None:
         wire = ClientSocket(accepted, shared.options)
         if self._tls is not None and shared.options.certfile is not None:

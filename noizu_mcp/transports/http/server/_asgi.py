@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import trio
 
+from ...._value import JSONMapping
 from ....engine import TaskScope
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, encode_error
 from ....types import Principal
@@ -219,7 +220,7 @@ class HttpRequest:
         self.unread = False
 
     def _unread_time(self) -> float:
-        extensions: Mapping[str, Any] = self.scope.get("extensions") or {}
+        extensions: JSONMapping = self.scope.get("extensions") or {}
         if UNREAD_BODY in extensions:
             seconds: float = extensions[UNREAD_BODY]["seconds"]
             return seconds

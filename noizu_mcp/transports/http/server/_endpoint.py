@@ -4,12 +4,13 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 
+from ...._value import JSONMapping
 from ....engine import TaskScope
 from ....jsonrpc import (
     HEADER_MISMATCH,
@@ -300,7 +301,7 @@ def _accepts_events(accepted: str) -> bool:
 def _names_stateless(message: Decoded) -> bool:
     """Tell whether the body of a POST uses the stateless era."""
     # Not `isinstance`: all messages come here, and params of the other era usually have no `_meta`.
-    params: Mapping[str, Any] | None = getattr(message, "params", None)
+    params: JSONMapping | None = getattr(message, "params", None)
     return params is not None and "_meta" in params and is_stateless(params)
 
 

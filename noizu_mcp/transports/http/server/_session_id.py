@@ -9,10 +9,10 @@ import hashlib
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Any, Final
 
 from ...._errors import McpError
+from ...._value import JSONMapping
 from ....engine import logger
 from ....server import Sealer, Server
 
@@ -59,7 +59,7 @@ class SessionIds:
                 logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
-    def make(self, agreed: Mapping[str, Any], owner: str | None) -> str:
+    def make(self, agreed: JSONMapping, owner: str | None) -> str:
         """Make the id of a session whose handshake has begun.
 
         Args:
