@@ -162,7 +162,7 @@ _JUDGES = frozenset({"$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"})
 
 
 def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema that accepts null too."""
+    """Return a schema that accepts null too; an `enum` that is no list stays as it is."""
     made = dict(schema)
     if not made:
         return made
@@ -172,8 +172,9 @@ def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
         return {"anyOf": [made, {"type": "null"}]}
     if isinstance(made.get("type"), str) and made["type"] != "null":
         made["type"] = [made["type"], "null"]
-    if "enum" in made and None not in made["enum"]:
-        made["enum"] = [*made["enum"], None]
+    values = made.get("enum")
+    if isinstance(values, list | tuple) and None not in values:
+        made["enum"] = [*values, None]
     return made
 
 
