@@ -12,7 +12,7 @@ PRIVATE = re.compile(
     re.MULTILINE,
 )
 #: Constants of the package that tests replace.
-CONSTANTS = 43
+CONSTANTS = 42
 PATCHED = re.compile(r"""\bsetattr\([^()]*?["'](?:\w+\.)*_?[A-Z][A-Z_]*["']""")
 
 
