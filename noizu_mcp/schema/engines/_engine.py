@@ -57,7 +57,7 @@ def choose_engine(name: str | None = None) -> EngineName | None:
     """Return the name of the engine to compile with, None for the native one where it loads.
 
     Args:
-        name: An engine; None for the one of the context or of the environment.
+        name: An engine; None for the engine that the environment names.
 
     Raises:
         ValueError: There is no such engine.
