@@ -291,7 +291,7 @@ class Adapter(Composer):
         return Adapted(_described(whole.schema, found, {}), whole.restore)
 
     def _unite(self, parts: Sequence[Adapted]) -> Adapted:
-        """Write that a value is of one of several schemas."""
+        """Write a schema for a value of one of several schemas."""
         if len(parts) < 2:
             return parts[0] if parts else _NEVER
         schema = {"anyOf": [part.schema for part in parts]}
@@ -363,7 +363,7 @@ def _is_of(value: object, kind: str) -> bool:
 
 
 def _described(made: JSONObject, found: JSONObject, lost: JSONObject) -> JSONObject:
-    """Put the description of a schema into what is made of it, with the keywords that are lost."""
+    """Add the description of a schema to the adapted one, with the keywords that are lost."""
     told = {key: value for key, value in lost.items() if key not in ("required", "items")}
     if found.get("default") is not None:
         told["default"] = found["default"]

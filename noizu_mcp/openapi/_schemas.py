@@ -113,7 +113,7 @@ class SchemaConverter:
         return isinstance(schema, Mapping) and schema.get(self._left_out) is True
 
     def _refer(self, pointer: Any) -> str:
-        """Put the schema behind a reference into the definitions; return the reference to it."""
+        """Add the schema behind a reference to the definitions; return the reference to it."""
         name = self._names.get(str(pointer))
         if name is None:
             target = self._document.at(pointer)

@@ -23,7 +23,7 @@ MAX_QUOTED = 60
 
 # A rule and no table of names: a new field needs nothing but its annotation.
 def camel_case(name: str) -> str:
-    """Give the JSON key of a field.
+    """Return the JSON key of a field.
 
     Args:
         name: The Python name: `website_url`, `meta`.
@@ -216,7 +216,7 @@ class Item(NamedTuple):
 def read_items(
     items: Iterable[Item], value: object, where: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Take the described fields out of a JSON object.
+    """Read the described fields of a JSON object.
 
     Args:
         items: The description.

@@ -1,8 +1,8 @@
 """The engines, and the choice of one of them.
 
 An engine is a module with the members of `Engine`. The native one serves wherever it loads, unless
-another one is named. It is loaded with the first schema that needs it, so only then it shows
-whether it can be.
+another one is named. It is loaded with the first schema that needs it; whether it loads is known
+only then.
 """
 
 from collections.abc import Callable

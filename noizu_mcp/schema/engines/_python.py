@@ -236,7 +236,7 @@ class Generator(CodeGeneratorDraft07):
     _variable: object
 
     def exc(self, *_args: object, **_kwargs: object) -> None:
-        """Write the rejection: no message, whatever the original has to say."""
+        """Write the rejection, without the message of the original."""
         self.l("raise Mismatch")
 
     def generate_ref(self) -> None:
