@@ -3,9 +3,9 @@
 A `Dialect` says what an API takes; `Adapter` writes a schema in it. Every keyword that is left out
 becomes a part of the description, so that a model may still obey it, and a loss.
 
-Where every property must be required, an optional one becomes one that may be null, and `restore`
-leaves the null out again. The law of this file: `restore` of a value that the adapted schema allows
-is a value that the original schema allows, unless a loss says otherwise.
+Where every property must be required, an optional one may be null, and `restore` leaves the null
+out again. The law of this file: `restore` of a value that the adapted schema allows is a value that
+the original schema allows, unless a loss says otherwise.
 """
 
 import re

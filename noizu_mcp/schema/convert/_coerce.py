@@ -224,32 +224,24 @@ class _Walk:
             return value
         if isinstance(value, str):
             return self._text(options, value, depth)
-        if isinstance(value, dict):
-            return self._object(options, value, depth + 1)
-        return self._array(options, value, depth + 1) if isinstance(value, list) else value
+        if isinstance(value, (dict, list)):
+            return self._container(options, value, depth + 1)
+        return value
 
-    def _object(self, options: PlaceOptions, value: dict[str, object], depth: int) -> object:
+    def _container(
+        self, options: PlaceOptions, value: dict[str, object] | list[object], depth: int
+    ) -> object:
         options = self._reader.choose(options, value)
-        made: dict[str, object] | None = None
-        for name, inner in value.items():
+        # A member has a name, an item an index.
+        inside: Any = self._reader.member if isinstance(value, dict) else self._reader.item
+        made: Any = None
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
             if inner.__class__ not in (str, dict, list):
                 continue
-            read = self.value(self._reader.member(options, name), inner, depth)
+            read = self.value(inside(options, step), inner, depth)
             if read is not inner:
-                made = dict(value) if made is None else made
-                made[name] = read
-        return value if made is None else made
-
-    def _array(self, options: PlaceOptions, value: list[object], depth: int) -> object:
-        options = self._reader.choose(options, value)
-        made: list[object] | None = None
-        for index, inner in enumerate(value):
-            if inner.__class__ not in (str, dict, list):
-                continue
-            read = self.value(self._reader.item(options, index), inner, depth)
-            if read is not inner:
-                made = list(value) if made is None else made
-                made[index] = read
+                made = value.copy() if made is None else made
+                made[step] = read
         return value if made is None else made
 
     def _text(self, options: PlaceOptions, text: str, depth: int) -> object:

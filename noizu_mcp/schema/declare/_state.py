@@ -177,7 +177,7 @@ class ParseState:
         marker: Any = None,
         **about: object,
     ) -> ObjectField:
-        """Read a field that has an annotation and perhaps a marker. Faults are reported at the field.
+        """Read a field with an annotation, and perhaps a marker; faults are reported at the field.
 
         Args:
             name: The name on the wire.
