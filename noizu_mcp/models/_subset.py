@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from .._json_schema import BOUNDS, CLOSING, JSON_TYPES
 from .._pointer import escape
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..schema import or_null
 from ._compose import Composer, describe_lost, keys_of, legal_name, types_in
 from ._limits import StrictModeError
@@ -118,7 +118,7 @@ class Adapter(Composer):
             schema["$defs"] = {name: each.schema for name, each in self._definitions.items()}
         return Adapted(schema, restore)
 
-    def _adapt(self, schema: Any, path: str, refs: tuple[str, ...]) -> Adapted:
+    def _adapt(self, schema: JSON, path: str, refs: tuple[str, ...]) -> Adapted:
         ref = schema.get("$ref") if isinstance(schema, dict) else None
         if ref in refs and self.dialect.strict:
             return self._refer(ref, schema, path)

@@ -17,13 +17,14 @@ from weakref import WeakKeyDictionary
 
 from ..._json_schema import TYPES
 from ..._limits import Limits
+from ..._value import JSONMapping
 from ...jsonrpc import parse_json
 from ..jsonschema._document import Document
 from ..jsonschema._keywords import DIALECTS
 from ..jsonschema._values import is_deeper, type_of
 
 #: Subschemas that hold together; none of them says anything about a value that has no subschema.
-Together = tuple[Mapping[str, Any], ...]
+Together = tuple[JSONMapping, ...]
 
 # More alternatives than a declaration has; a schema with more of them is not looked into.
 _MAX_ALTERNATIVES: Final = 64
@@ -280,7 +281,7 @@ def _product(left: list[Together], right: list[Together]) -> list[Together]:
     return [(*one, *other) for one in left for other in right]
 
 
-def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
+def _nodes(options: PlaceOptions) -> Iterable[JSONMapping]:
     return (node for alternative in options.alternatives for node in alternative)
 
 
@@ -289,7 +290,7 @@ def _rest(node: Mapping[str, object]) -> object:
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
 
-def _item_schema(node: Mapping[str, Any], index: int) -> object:
+def _item_schema(node: JSONMapping, index: int) -> object:
     first, rest = node.get("prefixItems", ()), node.get("items", True)
     if isinstance(rest, list):  # the form before 2020-12
         return True
@@ -300,7 +301,7 @@ def _kinds_together(together: Together) -> frozenset[str]:
     return _ALL.intersection(*map(_kinds, together))
 
 
-def _kinds(node: Mapping[str, Any]) -> frozenset[str]:
+def _kinds(node: JSONMapping) -> frozenset[str]:
     """Return the JSON types that a subschema allows; "number" includes "integer"."""
     found: Iterable[str] = node.get("type", _ALL)
     kinds = {found} if isinstance(found, str) else set(found)
