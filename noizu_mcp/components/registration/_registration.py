@@ -33,6 +33,7 @@ from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, Too
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
+    from .._context import Context
 
 # Options that several tools must not share: each tool would have them.
 _SINGULAR: Final = ("name", "title", "description")
@@ -75,7 +76,7 @@ class SharedOptions(TypedDict, total=False):
     visible: bool
     timeout: float | None
     requires: "RequireScopes | str | Sequence[str] | None"
-    available: Callable[[object], object] | None
+    available: "Callable[[Context], object] | None"
     loop: Literal["trio", "asyncio"]
 
 
