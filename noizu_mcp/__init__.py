@@ -23,6 +23,9 @@ The layers, each importing only from those above it:
     check/        checks of servers in any language
     cli/          commands
 
+Public are the names here, and those that `docs/reference/names.md` lists by their folder. The other
+names of folders are for the layers below them, and may change with any release.
+
 The names of the client's end, prompts, resources, and the reader of skills load when they are first
 used: most servers need none of them.
 """

@@ -98,7 +98,7 @@ class ClassBody(dict[str, Any]):
         """
         told = set()
         for name, old, new, before, place in self._replaced:
-            is_own = not name.strip("_") or name.startswith("__")
+            is_own = not name.strip("_")
             is_definition = isinstance(old, type) or hasattr(type(old), "__get__")
             if name in told or is_own or not (is_definition or name in known):
                 continue

@@ -103,6 +103,6 @@ class Limits(Value):
 RAISE_LIMIT: Final = "limits=Limits({}=…) allows more"
 #: The limits of a server without `limits`.
 DEFAULTS: Final = Limits()
-#: The limits of a client without `limits`. Its user has chosen the server, whose results may be
-#: tables; a client of a server is anybody.
+#: The limits of a client without `limits`. Clients trust their server more than servers trust their
+#: clients, and its results may be tables.
 CLIENT_LIMITS: Final = Limits(message_values=500_000)

@@ -24,7 +24,7 @@ import pytest
 if TYPE_CHECKING:
     from .check.contract import ListKind
     from .check.lint import LintReport, Severity
-    from .client import SyncClient
+    from .client import SyncClient, Target
     from .testing import Network, Transcript
     from .testing.plugin import ConnectArguments, Variant
 
@@ -182,7 +182,7 @@ def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any
 
 @pytest.fixture
 def mcp_contract(
-    request: pytest.FixtureRequest, mcp_server: object, mcp_options: Mapping[str, object]
+    request: pytest.FixtureRequest, mcp_server: "Target", mcp_options: Mapping[str, object]
 ) -> Callable[..., None]:
     """Check that `mcp_server` lists what its contract has: `mcp_contract("docs.json")`.
 
@@ -192,6 +192,7 @@ def mcp_contract(
     """
 
     def check(name: str = "contract.json", kinds: "Iterable[ListKind] | None" = None) -> None:
+        from ._printable import printable
         from .check import contract
 
         path = request.path.parent / name
@@ -204,7 +205,7 @@ def mcp_contract(
             problem = f"there is no {path}; pytest --mcp-update writes it"
         except contract.ContractError as error:
             problem = f"the server differs from {path}; pytest --mcp-update writes it again"
-            problem += "".join(f"\n  {change}" for change in error.changes)
+            problem += "".join(f"\n  {printable(str(change))}" for change in error.changes)
         else:
             return
         pytest.fail(problem, pytrace=False)
@@ -221,11 +222,12 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
     """
 
     def check(*, fail_on: "Severity" = "error", **chosen: Any) -> "LintReport":
+        from ._printable import printable
         from .check.lint import lint
 
         report = lint(mcp_server, **chosen, **mcp_options)
         if found := report.at_least(fail_on):
-            pytest.fail("\n".join(map(str, found)), pytrace=False)
+            pytest.fail("\n".join(printable(str(each)) for each in found), pytrace=False)
         return report
 
     return check
@@ -235,7 +237,7 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
 def _mcp_connection(
     request: pytest.FixtureRequest,
     *,
-    mcp_server: object,
+    mcp_server: "Target",
     mcp_variant: "Variant",
     mcp_options: Mapping[str, object],
     mcp_transcript: "Transcript",

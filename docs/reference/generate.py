@@ -273,7 +273,7 @@ INTERNAL = {
         *("is_subscribable", "overrides", "read_directory", "refresh", "required_for", "slots"),
         *("subject_of", "takes_ends", "takes_subscriptions"),
     },
-    "HttpApp": {"endpoint"},
+    "HttpApp": {"endpoint", "keeps_scope"},
     **dict.fromkeys(("ToolProvider", "PromptProvider", "ResourceProvider", "Provider"), _HOOKS),
     "OpenAPI": _HOOKS | {"fixed_names", "offers", "tools", "unknown", "watch"},
     "Remote": {"fixed_names", "offers", "prompts", "resources", "subscribe", "templates", "tools"}

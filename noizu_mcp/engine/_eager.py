@@ -108,7 +108,7 @@ def run_eager(
     return report_waits(work, on_block, contextvars.copy_context().run)
 
 
-def _step(resume: Callable[[Any], Any], value: Any) -> Any:
+def _step(resume: Callable[[Any], Any], value: object) -> Any:
     return resume(value)
 
 

@@ -239,7 +239,7 @@ class InboundRequest:
             self.observer.observe_result(result)
         self._finish(answer, None)
 
-    def send_error(self, code: int, message: str, data: Any = None) -> None:
+    def send_error(self, code: int, message: str, data: object = None) -> None:
         """Answer with an error of the protocol."""
         self._finish(encode_error(ErrorResponse(self.request.id, code, message, data)), code)
 

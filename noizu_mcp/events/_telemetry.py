@@ -177,7 +177,7 @@ def _guarded(listener: Listener, event: Event, log: ThrottledLog) -> Iterator[No
                 call_user_code(partial(entered.__exit__, None, None, None))
 
 
-def _fault_of(listener: Any) -> str | None:
+def _fault_of(listener: object) -> str | None:
     if isinstance(listener, type):
         return f"must be an instance: write {listener.__name__}(…)"
     if not callable(listener):

@@ -96,7 +96,7 @@ def _object_properties(schema: JSONMapping) -> JSONMapping:
     return {**schema, "properties": {k: _as_object(each) for k, each in properties.items()}}
 
 
-def _as_object(schema: Any) -> Any:
+def _as_object(schema: object) -> Any:
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     return schema
@@ -123,7 +123,9 @@ def adapt_tool_result(
     return adapted
 
 
-def _structured(value: Any, schema: JSONMapping | None, revision: Revision) -> JSONMapping | None:
+def _structured(
+    value: object, schema: JSONMapping | None, revision: Revision
+) -> JSONMapping | None:
     if revision.structured == "none":
         return None
     if schema is not None and is_object_schema(schema):
@@ -204,7 +206,7 @@ def _has_own_base(schema: JSONMapping) -> bool:
     return isinstance(id_, str) and not id_.startswith("#")
 
 
-def _moved(node: Any) -> Any:
+def _moved(node: object) -> Any:
     if isinstance(node, list):
         return [_moved(item) for item in node]
     # References in an embedded resource are relative to its own `$id` (2020-12 core, section
@@ -224,7 +226,7 @@ def _moved_key(key: str) -> str:
     return "$ref" if key == "$recursiveRef" else key
 
 
-def _moved_member(key: str, value: Any) -> Any:
+def _moved_member(key: str, value: object) -> Any:
     if _moved_key(key) in _REFERENCES:
         return _moved_reference(value)
     # A `$ref` in an example is a value, not a reference.
@@ -236,7 +238,7 @@ def _moved_member(key: str, value: Any) -> Any:
     return _moved(value)
 
 
-def _moved_reference(ref: Any) -> Any:
+def _moved_reference(ref: object) -> Any:
     if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
         return ref  # an anchor or another document
     # Pointers in a URI fragment may be percent-encoded (RFC 6901 section 6).

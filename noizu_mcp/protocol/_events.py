@@ -5,7 +5,7 @@ it from the session.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from .._value import JSONMapping, JSONObject
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
@@ -59,13 +59,13 @@ class Envelope(NamedTuple):
     origin: Origin = NOWHERE
 
 
-def is_id(value: Any) -> TypeGuard[Id]:
+def is_id(value: object) -> TypeGuard[Id]:
     """Tell whether a value can be a request id or a progress token: a string or an integer."""
     # Not isinstance: True is an int, and equal to 1.
     return type(value) is str or type(value) is int
 
 
-def mapping(value: Any) -> JSONObject:
+def mapping(value: object) -> JSONObject:
     """Return a JSON object as it is, and an empty one instead of anything else."""
     # Tolerant on purpose: `_meta` is free text of the peer, and must not fail a request that does
     # not depend on it.

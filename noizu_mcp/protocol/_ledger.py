@@ -5,7 +5,7 @@ So the ledger is the one place that knows which answers are late, forged or awai
 bounded by the limit; outbound ids by the tasks that wait, since each closes its id on its way out.
 """
 
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from .._value import JSONMapping, JSONObject
 from ..jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, Malformed, Request
@@ -78,7 +78,7 @@ class Ledger:
         """Forget an outbound request: a late answer to it is dropped."""
         self._outbound.pop(id_, None)
 
-    def awaits(self, id_: Any) -> TypeGuard[Id]:
+    def awaits(self, id_: object) -> TypeGuard[Id]:
         """Tell whether a value is the id of an outbound request without answer."""
         return is_id(id_) and id_ in self._outbound
 
@@ -132,6 +132,6 @@ def _is_progress(params: JSONMapping) -> bool:
     )
 
 
-def refuse(request: Request, code: int, message: str, data: Any = None) -> SendAnswer:
+def refuse(request: Request, code: int, message: str, data: object = None) -> SendAnswer:
     """Answer a request with an error."""
     return SendAnswer(ErrorResponse(request.id, code, message, data))

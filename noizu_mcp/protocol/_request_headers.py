@@ -163,14 +163,14 @@ def mirroring_headers(
     return headers
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     if isinstance(value, bool):
         # Before the numbers: True is an int.
         return "true" if value else "false"
     return encode_value(value if isinstance(value, str) else json_text(value))
 
 
-def _fault(value: Any, text: str | None) -> str | None:
+def _fault(value: object, text: str | None) -> str | None:
     if value is _ABSENT:
         # A proxy would route by a value that the tool never sees.
         return None if text is None else "is sent without its argument"
@@ -183,7 +183,7 @@ def _fault(value: Any, text: str | None) -> str | None:
     return None if same else "differs from its argument"
 
 
-def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
+def _value_at(arguments: object, path: tuple[str, ...]) -> Any:
     """Find an argument; null counts as absent: nothing mirrors it."""
     for name in path:
         if not isinstance(arguments, Mapping):
@@ -192,7 +192,7 @@ def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
     return _ABSENT if arguments is None else arguments
 
 
-def _is_same(value: Any, text: str) -> bool:
+def _is_same(value: object, text: str) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):

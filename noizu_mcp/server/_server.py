@@ -61,17 +61,17 @@ _LATER: Final = {
 }
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple)
 
 
-def _is_override(name: str, value: Any) -> bool:
+def _is_override(name: str, value: object) -> bool:
     """Tell whether a method could override one of a server."""
     wanted = inspect.signature(getattr(Server, name)).parameters
     return inspect.iscoroutinefunction(value) and positional(value) == len(wanted)
 
 
-def _is_lifespan(value: Any) -> bool:
+def _is_lifespan(value: object) -> bool:
     """Tell whether a method could be meant to be the lifespan: `asynccontextmanager` made it."""
     return getattr(value, "__code__", None) is ASYNC_MANAGER
 
@@ -139,7 +139,7 @@ class Server(metaclass=ComponentMeta):
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """Make the server usable here, so that a subclass may have an `__init__` of its own."""
         if is_abstract(cls) or not hasattr(cls, "options"):
             text = unfinished(cls) or (
@@ -201,7 +201,7 @@ class Server(metaclass=ComponentMeta):
         self.sealer = Sealer(options.state_keys, options.state_ttl)
         vars(self).pop("capability_issuer", None)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute. An option is checked, and takes effect at once.
 
         Raises:

@@ -51,7 +51,7 @@ NOT_SENT: Final = Delivery(trio.lowlevel.checkpoint)
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
-def check_number(value: Any, name: str) -> None:
+def check_number(value: object, name: str) -> None:
     """Check that a value is a finite number, and not a bool.
 
     Raises:
@@ -188,7 +188,7 @@ class ServerContext(Context[Any]):
         self.admitted = other.admitted
 
     async def _on_trio(
-        self, function: Callable[..., Awaitable[Result]], *args: Any, **options: Any
+        self, function: Callable[..., Awaitable[Result]], *args: object, **options: object
     ) -> Result:
         if self.side is None:
             return await function(*args, **options)
@@ -316,7 +316,7 @@ class ServerContext(Context[Any]):
             level = self.dispatcher.log_level
         return cast("LogLevel | None", level)
 
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants its level; see `Context`."""
         rank = _RANKS.get(level)
         if rank is None:
@@ -352,11 +352,11 @@ class ServerContext(Context[Any]):
         else:
             self.mounted.notify_session(kind)
 
-    async def put_session(self, key: str, value: Any) -> None:
+    async def put_session(self, key: str, value: object) -> None:
         """Store a value for later requests of the session; see `Context`."""
         await self._on_trio(self._put_session, key, value)
 
-    async def _put_session(self, key: str, value: Any) -> None:
+    async def _put_session(self, key: str, value: object) -> None:
         if self.dispatcher is None or self.envelope.revision.stateless:
             raise NoSessionError(
                 "2026-07-28 has no sessions: return a handle and take it back as an argument"
@@ -391,7 +391,7 @@ class ServerContext(Context[Any]):
         """
         return await self._ask(request, lambda answer: answer, UNSET)
 
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
         if self.side is not None:
             function = self.side.from_trio(function)
@@ -403,15 +403,15 @@ class ServerContext(Context[Any]):
             # The request belongs to the outer handler.
             await self._on_trio(trio.lowlevel.checkpoint)
             return
-        opening = self.request.opening
-        if opening is None or not opening.begins_itself:
+        task_start = self.request.task_start
+        if task_start is None or not task_start.begins_itself:
             raise LocalProtocolError("only a tool with starts_task=True begins a task by itself")
-        await self._on_trio(opening.begin)
+        await self._on_trio(task_start.begin)
 
     def takes_task(self) -> bool:
         """Tell whether `start_task` begins a task, or has begun it: the client accepts one."""
-        opening = self.request.opening
-        return self.held is None and opening is not None and opening.takes_task()
+        task_start = self.request.task_start
+        return self.held is None and task_start is not None and task_start.takes_task()
 
     # Calls
 

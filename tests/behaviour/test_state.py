@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from noizu_mcp.server.asking._seal import _process_secret
-
 pytestmark = pytest.mark.parametrize("revision", ["2026-07-28"], indirect=True)
 
 INVALID = {"code": -32602, "message": "Invalid requestState"}
@@ -92,9 +90,9 @@ async def test_a_state_that_was_changed(asker):
     assert "result" in await asker.ask("tools/call", {**call, **more})
 
 
+@pytest.mark.parametrize("transport", ["stdio"], indirect=True)
 async def test_a_state_of_another_server(opened, asker):
     """Without shared keys each process has its own."""
-    _process_secret.cache_clear()  # in memory both are in this process
     async with opened("Asker", start=False) as other:
         other.capabilities = asker.capabilities
         await other.start()

@@ -1,4 +1,4 @@
-"""The loops on which calls between trio and asyncio are tested: trio's, and asyncio's."""
+"""A message loop without a server, and the loops for calls between trio and asyncio."""
 
 import asyncio
 import threading
@@ -8,7 +8,11 @@ import pytest
 import trio
 import uvloop
 
+from noizu_mcp import Limits
 from noizu_mcp.engine.aio import trio_side
+from noizu_mcp.transports import memory_pair
+
+from .served import Served
 
 
 def on_trio(main):
@@ -55,3 +59,16 @@ def run_apart():
             pytest.fail("the asyncio loop stands still")
 
     return run
+
+
+@pytest.fixture
+async def wired(nursery):
+    """Return a function that starts a message loop, with the other end of its stream."""
+
+    async def start(handle=None, **limits):
+        ours, theirs = memory_pair()
+        served = Served(theirs, handle, Limits(**limits))
+        await nursery.start(served.loop.run)
+        return served, ours
+
+    return start

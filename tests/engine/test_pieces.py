@@ -1,6 +1,5 @@
-"""The small parts of the engine: the log, failures, eager tasks, pending and open requests."""
+"""The small parts of the engine: the log, failures, eager tasks and open requests."""
 
-import contextlib
 import json
 import logging
 import math
@@ -9,8 +8,6 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp import ConnectionClosed, RequestTimeout
-from noizu_mcp._log import MOST, PERIOD
 from noizu_mcp.engine import (
     InboundRequest,
     InFlight,
@@ -21,8 +18,7 @@ from noizu_mcp.engine import (
     split_cancellation,
     unwrap_single,
 )
-from noizu_mcp.engine._pending import MAX_EXTENSIONS, PendingRequest, PendingRequests
-from noizu_mcp.jsonrpc import Request, Response
+from noizu_mcp.jsonrpc import Request
 
 MORE = "%s: more of these are counted, not shown, for up to a minute"
 
@@ -47,10 +43,10 @@ def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
         ("WARNING", MORE % "a 2"),
         ("ERROR", "b"),
     ]
-    now[0] = PERIOD - 1
+    now[0] = 59
     throttled_log.warning("a", "a 6")
     assert said(caplog) == []
-    now[0] = PERIOD
+    now[0] = 60
     throttled_log.warning("c", "c")
     assert said(caplog) == [("WARNING", "a 2: 5 more within a minute"), ("WARNING", "c")]
     throttled_log.warning("a", "a again")
@@ -60,14 +56,14 @@ def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
 def test_a_peer_cannot_fill_the_log(caplog):
     """The number of distinct entries is bounded in each period."""
     now = [0.0]
-    throttled_log = ThrottledLog(lambda: now[0])
-    for number in range(2 * MOST):
+    throttled_log = ThrottledLog(lambda: now[0], most=20)
+    for number in range(40):
         throttled_log.warning(number, "%d", number)
-    shown = [("WARNING", str(number)) for number in range(MOST + 1)]
+    shown = [("WARNING", str(number)) for number in range(21)]
     assert [*shown, ("WARNING", MORE % "other entries")] == said(caplog)
-    now[0] = PERIOD
+    now[0] = 60
     throttled_log.warning("x", "again")
-    more = f"other entries: {MOST - 1} more within a minute"
+    more = "other entries: 19 more within a minute"
     assert [("WARNING", more), ("WARNING", "again")] == said(caplog)
 
 
@@ -86,7 +82,7 @@ def test_one_entry_may_be_enough(caplog):
     for about in ("a", "b", "a", "a"):
         throttled_log.warning(about, "it is %s", about)
     assert said(caplog) == [("WARNING", "it is a"), ("WARNING", "it is b")]
-    now[0] = PERIOD
+    now[0] = 60
     throttled_log.warning("a", "it is a again")
     more = "it is a: 2 more within a minute"
     assert [("WARNING", more), ("WARNING", "it is a again")] == said(caplog)
@@ -243,84 +239,6 @@ def test_a_closed_leader_closes_its_handler():
     driver.send(None)
     driver.close()
     assert closed == [True]
-
-
-async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
-    """Each report restarts the timeout, up to ten times its length."""
-    waiters = PendingRequests()
-    start = trio.current_time()
-
-    async def report():
-        while True:
-            await trio.sleep(0.9)
-            waiters.report_progress(7, {"progress": 1})
-            waiters.report_progress(8, {"progress": 1})
-
-    async with trio.open_nursery() as nursery:
-        waiter = PendingRequest("slow", 1.0, None)
-        waiters.add(7, waiter, nursery.start_soon)
-        nursery.start_soon(report)
-        with pytest.raises(RequestTimeout, match="slow was not answered within 1 s"):
-            await waiter.wait()
-        nursery.cancel_scope.cancel()
-    assert trio.current_time() - start == pytest.approx(MAX_EXTENSIONS)
-
-
-@pytest.mark.parametrize("answered", [True, False])
-async def test_each_request_ends_at_its_own_deadline(autojump_clock, answered):
-    """One task ends all of them, in any order, and ends with the last deadline."""
-    waiters = PendingRequests()
-    ended = {}
-
-    async def wait(id_, seconds):
-        waiter = PendingRequest("slow", seconds, None)
-        waiters.add(id_, waiter, nursery.start_soon)
-        with contextlib.suppress(RequestTimeout):
-            await waiter.wait()
-        ended[id_] = trio.current_time() - start
-
-    start = trio.current_time()
-    async with trio.open_nursery() as nursery:
-        for id_, seconds in enumerate((20, 60, 5, 20, math.inf)):
-            nursery.start_soon(wait, id_, seconds)
-        await trio.sleep(10)
-        for id_ in (3, 4) if answered else (4,):
-            waiters.resolve(id_, Response(id_, {}))
-    expected = {0: 20, 1: 60, 2: 5, 3: 10 if answered else 20, 4: 10}
-    assert ended == {id_: pytest.approx(seconds) for id_, seconds in expected.items()}
-
-
-async def test_the_end_of_a_connection_ends_the_watch(autojump_clock):
-    """After the end no task waits for a deadline."""
-    waiters = PendingRequests()
-    start = trio.current_time()
-    async with trio.open_nursery() as nursery:
-        waiter = PendingRequest("slow", 60, None)
-        waiters.add(1, waiter, nursery.start_soon)
-        await trio.testing.wait_all_tasks_blocked()
-        waiters.close()
-    assert trio.current_time() - start < 60
-    with pytest.raises(ConnectionClosed):
-        await waiter.wait()
-
-
-async def test_answers_find_their_waiters():
-    """Unknown ids, and responses without an id, wake no task; the end wakes all."""
-    waiters, spawned = PendingRequests(), []
-    first, second = PendingRequest("a", math.inf, None), PendingRequest("b", math.inf, None)
-    waiters.add(1, first, spawned.append)
-    waiters.add("1", second, spawned.append)
-    waiters.resolve(None, Response(1, {}))
-    waiters.resolve(9, Response(9, {}))
-    assert len(waiters) == 2
-    waiters.resolve("1", Response("1", {"x": 1}))
-    assert await second.wait() == {"x": 1}
-    waiters.close()
-    with pytest.raises(ConnectionClosed, match="before a was answered"):
-        await first.wait()
-    with pytest.raises(ConnectionClosed, match="before c was sent"):
-        waiters.add(2, PendingRequest("c", 1, None), spawned.append)
-    assert spawned == []  # none of them has a deadline
 
 
 class Requests(InFlight):

@@ -4,9 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp.jsonrpc import Request
-from noizu_mcp.protocol import param_fault
-from noizu_mcp.protocol._request_headers import decode_value, encode_value, standard_fault
+from noizu_mcp.jsonrpc import HEADER_MISMATCH, Request
+from noizu_mcp.protocol import (
+    Dispatch,
+    Origin,
+    decode_value,
+    encode_value,
+    param_fault,
+    read_stateless,
+)
+
+from ..kit.messages import META
 
 
 @given(st.text())
@@ -89,9 +97,15 @@ def raw(headers, prefix=""):
     ],
 )
 def test_the_standard_headers(method, params, headers, fault):
-    """The method is always mirrored, the name if there is one."""
-    found = standard_fault(Request(1, method, params), raw(headers))
-    assert (found is None) if fault is None else fault in found
+    """The method is always mirrored, the name if there is one; other requests are refused."""
+    sent = raw({"mcp-protocol-version": "2026-07-28", **headers})
+    request = Request(1, method, {**(params or {}), "_meta": META})
+    event = read_stateless(request, Origin(headers=sent))
+    if fault is None:
+        assert isinstance(event, Dispatch)
+    else:
+        assert event.message.code == HEADER_MISMATCH
+        assert fault in event.message.message
 
 
 DECLARED = {"Region": ("region",), "Deep": ("a", "b")}

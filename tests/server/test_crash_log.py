@@ -19,8 +19,7 @@ from noizu_mcp import (
     connect,
     mcp,
 )
-from noizu_mcp._log import PERIOD, SHOWN
-from noizu_mcp.engine import ThrottledLog
+from noizu_mcp.engine import SHOWN, ThrottledLog
 
 VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 #: Number of calls in a flood.
@@ -178,7 +177,7 @@ async def test_the_number_comes_with_the_next_minute(errors, version):
     async with connect(server, version=version) as client:
         await flood(client, "first")
         (failed, *_), _ = errors()
-        now[0] = PERIOD
+        now[0] = 60
         await flood(client, "second", 1)
         (number, _), traced = errors()
         assert number == f"{failed}: {MANY - SHOWN} more within a minute"

@@ -855,23 +855,21 @@ async def test_a_notice_to_one_session():
         assert handler.heard == [("list_changed", None)]
 
 
-async def test_a_list_without_end(monkeypatch):
-    """A list whose cursors never end is cut off after a maximum of pages."""
-    from noizu_mcp.server.providers import _mounted_specs
-
-    monkeypatch.setattr(_mounted_specs, "MOST_PAGES", 3)
+async def test_a_list_without_end():
+    """A list whose cursors never end is cut off after 1,000 pages."""
 
     class Endless(Server, name="endless", version="1"):
         async def list_tools(self, cursor, ctx):
-            name = f"t{cursor or ''}"
-            return Page([ToolDefinition(name, input_schema={"type": "object"})], f"{cursor or ''}x")
+            page = int(cursor or 0)
+            tool = ToolDefinition(f"t{page}", input_schema={"type": "object"})
+            return Page([tool], str(page + 1))
 
         async def call_tool(self, name, args, ctx):
             return name
 
     async with connect(front(Mount(Endless))) as client:
-        assert await names(client) == ["t", "tx", "txx"]
-        assert (await client.call_tool("tx", {})).text == "tx"
+        assert sorted(await names(client)) == sorted(f"t{page}" for page in range(1000))
+        assert (await client.call_tool("t1", {})).text == "t1"
 
 
 # Mistakes

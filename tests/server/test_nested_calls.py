@@ -15,6 +15,7 @@ from noizu_mcp import (
     McpError,
     Prompt,
     PromptMessage,
+    ProtocolError,
     Schema,
     Server,
     Tool,
@@ -22,7 +23,6 @@ from noizu_mcp import (
     Toolkit,
     mcp,
 )
-from noizu_mcp._errors import LocalProtocolError
 from noizu_mcp.policies import DenyTools, Policy
 from noizu_mcp.testing import connect
 from noizu_mcp.types import Principal, RequireScopes
@@ -359,7 +359,7 @@ async def test_a_prompt_may_call_tools(version):
 
         async def init(self, ctx):
             for ask in (lambda: ctx.call_tool("echo"), lambda: ctx.capability):
-                with pytest.raises(LocalProtocolError) as raised:
+                with pytest.raises(ProtocolError) as raised:
                     await ask()
                 errors.append(str(raised.value).rpartition(": ")[2])
 

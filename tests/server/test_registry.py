@@ -187,7 +187,7 @@ def no_task(id_):
     """Find no task."""
 
 
-class Hearer:
+class Subscriber:
     """Receives everything but prompts, and records when."""
 
     def __init__(self):
@@ -203,37 +203,41 @@ class Hearer:
 
 async def test_bursts_become_two_notices(nursery, autojump_clock):
     """A burst sends its first change at once, and the rest as one; each kind on its own."""
-    merger, hearer, start = Merger(no_task, nursery.start_soon), Hearer(), trio.current_time()
-    merger.hearers[hearer] = None
+    merger, subscriber, start = (
+        Merger(no_task, nursery.start_soon),
+        Subscriber(),
+        trio.current_time(),
+    )
+    merger.subscribers[subscriber] = None
     for change in ("tools", "tools", "resources", TaskChange("gone"), "prompts", "tools"):
         merger.report(change)
-    assert hearer.told == [(start, "tools"), (start, "resources")]
+    assert subscriber.told == [(start, "tools"), (start, "resources")]
     await trio.sleep(10 * MERGE_WINDOW)
-    assert hearer.told[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools")]
+    assert subscriber.told[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools")]
     merger.report("tools")
-    assert len(hearer.told) == 4
+    assert len(subscriber.told) == 4
 
 
 async def test_a_change_without_subscribers_opens_no_window(nursery, autojump_clock):
     """A change without subscribers opens no window: the next change is sent at once."""
-    merger, hearer = Merger(no_task, nursery.start_soon), Hearer()
+    merger, subscriber = Merger(no_task, nursery.start_soon), Subscriber()
     merger.report("tools")
-    merger.hearers[hearer] = None
+    merger.subscribers[subscriber] = None
     merger.report("tools")
-    assert len(hearer.told) == 1
+    assert len(subscriber.told) == 1
 
 
 async def test_a_change_for_one_hearer(nursery, autojump_clock):
     """Changes for one subscriber are merged on their own, and not sent to others."""
-    merger, hearers = Merger(no_task, nursery.start_soon), [Hearer(), Hearer()]
-    merger.hearers = dict.fromkeys(hearers)
+    merger, subscribers = Merger(no_task, nursery.start_soon), [Subscriber(), Subscriber()]
+    merger.subscribers = dict.fromkeys(subscribers)
     for _ in range(2):
-        for each in hearers:
+        for each in subscribers:
             merger.report("tools", each)
     merger.report("tools")
-    assert [len(each.told) for each in hearers] == [2, 2]
+    assert [len(each.told) for each in subscribers] == [2, 2]
     await trio.sleep(10 * MERGE_WINDOW)
-    assert [len(each.told) for each in hearers] == [3, 3]
+    assert [len(each.told) for each in subscribers] == [3, 3]
 
 
 async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clock, caplog):
@@ -244,17 +248,17 @@ async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clo
             return tasks["a"]
 
     tasks = {"a": {}}
-    merger, hearer = Merger(lambda id_: Task(), nursery.start_soon), Hearer()
-    merger.hearers[hearer] = None
+    merger, subscriber = Merger(lambda id_: Task(), nursery.start_soon), Subscriber()
+    merger.subscribers[subscriber] = None
     for _ in range(2):
         merger.report(TaskChange("a"))
         merger.report("resources")
     tasks.clear()
     await trio.sleep(2 * MERGE_WINDOW)
-    assert [change for _, change in hearer.told[2:]] == ["resources"]
-    assert "a change could not be told" in caplog.text
+    assert [change for _, change in subscriber.told[2:]] == ["resources"]
+    assert "a change could not be sent" in caplog.text
     merger.report("tools")
-    assert len(hearer.told) == 4
+    assert len(subscriber.told) == 4
 
 
 class Slow:

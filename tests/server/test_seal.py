@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import DefinitionError, McpError, Server
-from noizu_mcp.server.asking import _seal
-from noizu_mcp.server.asking._seal import INVALID_STATE, Sealer, _process_secret
-from noizu_mcp.server.registry._server_options import KEYS_VARIABLE
+from noizu_mcp.server import Sealer
 
+INVALID_STATE = "Invalid requestState"
 OLD, NEW = "an old secret of the server 9aQ4xyz", "a new secret of the server 7Xk2xyz"
 BINDING = {"principal": None, "method": "tools/call", "name": "t", "arguments": "digest"}
 CONTENT = {"answers": {"q": {"action": "accept"}}, "round": 1, "text": "é\u2028"}
@@ -168,9 +167,8 @@ def test_a_state_is_used_once():
 
 
 @pytest.mark.parametrize("ahead", [0, 100])
-def test_used_states_that_are_forgotten(monkeypatch, ahead):
-    """A full table drops its oldest states and refuses others of that age; newer ones open."""
-    monkeypatch.setattr(_seal, "MAX_USED", 2)
+def test_used_states_that_are_forgotten(ahead):
+    """Of more than 20,000 states the oldest are dropped, and others of their age are refused."""
     clock, other = Clock(), Clock()
     other.now += ahead  # the clock of the other node, which seals
     sealer, node = Sealer([NEW], clock=clock), Sealer([NEW], clock=other)
@@ -181,6 +179,8 @@ def test_used_states_that_are_forgotten(monkeypatch, ahead):
         other.now += 1
     for state in states[:2]:
         assert sealer.open_once(state, BINDING) == CONTENT
+    for number in range(20_000 - 2):
+        sealer.use(f"other {number}")
     clock.now += 1
     other.now += 1
     late = node.seal(CONTENT, BINDING)
@@ -192,16 +192,14 @@ def test_used_states_that_are_forgotten(monkeypatch, ahead):
 
 
 def test_keys_of_the_environment(monkeypatch):
-    """Nodes share keys of the environment; without them each process has its own."""
-    monkeypatch.setenv(KEYS_VARIABLE, f" {NEW} , {OLD},")
+    """Nodes share keys of the environment; without them the servers of a process share one."""
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", f" {NEW} , {OLD},")
     state = Sealer(None).seal(CONTENT, BINDING)
     assert Sealer([NEW]).open(state, BINDING) == CONTENT
-    monkeypatch.delenv(KEYS_VARIABLE)
+    monkeypatch.delenv("NOIZU_MCP_STATE_KEYS")
     state = Sealer(None).seal(CONTENT, BINDING)
     assert Sealer(None).open(state, BINDING) == CONTENT
-    _process_secret.cache_clear()  # as in another process
-    refused(Sealer(None), state)
-    monkeypatch.setenv(KEYS_VARIABLE, "short")
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "short")
     with pytest.raises(ValueError, match="at least 32 random characters"):
         Sealer(None)
 

@@ -27,7 +27,6 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import logger
 from noizu_mcp.server import open_session, serve
-from noizu_mcp.server._running import Portal
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.types import Principal
 
@@ -316,45 +315,62 @@ async def test_crashes_are_logged_with_their_place(caplog):
     assert "details" in str(record.exc_info)
 
 
-async def test_the_portal_leads_into_the_loop():
-    """A portal runs a function in the loop's thread, and raises its exception in the caller."""
-    portal = Portal()
-    here = threading.get_ident()
-    assert portal.run(threading.get_ident) == here
-    assert await trio.to_thread.run_sync(portal.run, threading.get_ident) == here
-    seen = trio.Event()
-    portal.run_soon(lambda: None)
-    await trio.to_thread.run_sync(portal.run_soon, seen.set)
-    with trio.fail_after(60):
-        await seen.wait()
+class Late(Tool):
+    """Notifies its client from a thread, when the test lets it."""
 
-    def fail():
-        raise ValueError("in the loop")
+    def __init__(self):
+        self.begun, self.go_on, self.ended = (threading.Event() for _ in range(3))
+        self.raised = None
 
-    with pytest.raises(ValueError, match="in the loop"):
-        await trio.to_thread.run_sync(portal.run, fail)
-
-
-def test_a_portal_to_a_loop_that_has_ended():
-    """A portal to an ended loop raises if it has to wait, and otherwise does nothing."""
-
-    async def make():
-        return Portal()
-
-    portal = trio.run(make)
-    raised = []
-
-    def use():
-        portal.run_soon(lambda: raised.append("ran"))
+    def call(self, ctx):
+        self.begun.set()
+        self.go_on.wait(60)
         try:
-            portal.run(lambda: None)
-        except trio.RunFinishedError as error:
-            raised.append(error)
+            ctx.notify.tools(here=True)
+            ctx.report_progress(0.5)
+        except BaseException as error:
+            self.raised = error
+        self.ended.set()
 
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join(10)
-    assert [type(each) for each in raised] == [trio.RunFinishedError]
+
+async def test_a_thread_notifies_its_client():
+    """Notifications of a handler in a thread are sent before its result."""
+    late, heard, progress = Late(), [], []
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            heard.append(method)
+
+    class Noisy(Server, name="noisy", version="1"):
+        tools = [late]
+
+    async with connect(Noisy, version="2025-11-25", handler=Handler()) as client:
+        late.go_on.set()
+        await client.call_tool("late", progress=progress.append)
+        await client.ping()
+    assert late.raised is None
+    assert heard == ["notifications/tools/list_changed"]
+    assert len(progress) == 1
+
+
+def test_a_thread_that_outlives_the_loop():
+    """A handler in a thread that was left gets an error where it would have to wait."""
+    late = Late()
+
+    class Noisy(Server, name="noisy", version="1"):
+        tools = [late]
+
+    async def main():
+        async with connect(Noisy, version="2025-11-25") as client, trio.open_nursery() as nursery:
+            call = partial(client.call_tool, "late", progress=print)
+            nursery.start_soon(call)
+            await trio.to_thread.run_sync(late.begun.wait, 60)
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    late.go_on.set()
+    assert late.ended.wait(60)
+    assert isinstance(late.raised, trio.RunFinishedError)
 
 
 class Guide(Prompt):

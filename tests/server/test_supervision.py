@@ -255,7 +255,8 @@ async def test_prompts_resources_and_completions_are_bounded_too(version):
                 ):
                     with pytest.raises(McpError, match=text):
                         await ask()
-            await until_abandoned(server, 3)
+                # A thread may begin after its call has timed out.
+                await until_abandoned(server, 3)
             ref = Reference("ref/prompt", name="greet")
             with pytest.raises(McpError, match="Earlier calls"):
                 await client.complete(ref, "name", "")
@@ -284,6 +285,53 @@ def test_a_thread_that_begins_after_its_call_was_left_counts():
     assert abandoned.count == 0
     call.run()
     assert (counts, abandoned.count) == ([1], 0)
+
+
+async def abandon(abandoned, handler, limiter, release):
+    """Cancel a call whose thread then waits for an event."""
+    scope, began = trio.CancelScope(), threading.Event()
+
+    def work():
+        began.set()
+        release.wait()
+
+    async with trio.open_nursery() as nursery:
+
+        async def call():
+            with scope:
+                await abandoned.run(handler, work, limiter)
+
+        nursery.start_soon(call)
+        await trio.to_thread.run_sync(began.wait)
+        scope.cancel()
+
+
+async def test_a_server_waits_for_the_last_of_its_abandoned_threads():
+    """It waits for the threads of all handlers, and goes on when the last one ends."""
+    abandoned, settled = AbandonedThreads(5), []
+    limiters = {name: trio.CapacityLimiter(1) for name in ("first", "second")}
+    releases = {name: threading.Event() for name in limiters}
+
+    async def settle():
+        await abandoned.settle(3600)
+        settled.append(abandoned.count)
+
+    try:
+        for name, limiter in limiters.items():
+            await abandon(abandoned, name, limiter, releases[name])
+        assert abandoned.count == 2
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(settle)
+                await trio.testing.wait_all_tasks_blocked()
+                releases["first"].set()
+                await limiters["first"].acquire()  # the thread has it until it ends
+                assert (abandoned.count, settled) == (1, [])
+                releases["second"].set()
+    finally:
+        for each in releases.values():
+            each.set()
+    assert settled == [0]
 
 
 async def test_a_handler_that_fails_is_not_left_behind():

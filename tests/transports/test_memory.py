@@ -6,7 +6,9 @@ import trio.testing
 
 from noizu_mcp import Limits
 from noizu_mcp.transports import memory_pair
-from noizu_mcp.transports._inbox import CAPACITY, Inbox
+
+#: More than one end holds before its sender waits.
+BIG = b"x" * (1024 * 1024 + 1)
 
 
 async def taken(stream):
@@ -40,13 +42,12 @@ async def test_receiving_waits():
 async def test_a_full_end_makes_send_wait():
     """At its capacity `send` waits until the other end receives, or closes."""
     ours, theirs = memory_pair()
-    big = b"x" * (CAPACITY + 1)
-    assert not ours.send_nowait([big])
+    assert not ours.send_nowait([BIG])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.send, [b"1"])
         await trio.testing.wait_all_tasks_blocked()
-        assert await taken(theirs) == [big, b"1"]
-    assert not ours.send_nowait([big])
+        assert await taken(theirs) == [BIG, b"1"]
+    assert not ours.send_nowait([BIG])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.send, [b"2"])
         await trio.testing.wait_all_tasks_blocked()
@@ -72,12 +73,12 @@ async def test_closing_ends_both_directions():
 
 
 async def test_all_who_wait_for_room_get_it():
-    """Senders of several streams that wait for one inbox all continue when it is emptied."""
-    inbox = Inbox()
-    inbox.put("large", CAPACITY + 1)
+    """Tasks that wait for room all continue when the other end has received."""
+    ours, theirs = memory_pair()
+    assert not ours.send_nowait([BIG])
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
-            for _ in range(2):
-                nursery.start_soon(inbox.room)
+            for message in (b"1", b"2"):
+                nursery.start_soon(ours.send, [message])
             await trio.testing.wait_all_tasks_blocked()
-            assert await inbox.take_all() == ["large"]
+            assert set(await taken(theirs)) == {BIG, b"1", b"2"}

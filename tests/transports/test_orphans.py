@@ -11,19 +11,16 @@ import trio
 
 from noizu_mcp import Stdio
 from noizu_mcp.transports import open_process
-from noizu_mcp.transports.stdio import _child_process, _orphan_watch
 
 #: A client that prints the first line of its server, which has process ids.
 CLIENT = """
 import sys, trio
 from noizu_mcp import Stdio
 from noizu_mcp.transports import open_process
-from noizu_mcp.transports.stdio import _child_process
-
-_child_process.EXIT_TIMEOUT = 0.1
 
 async def main():
-    async with open_process(Stdio("/bin/sh", "-c", sys.argv[1])) as (stream, process):
+    server = Stdio("/bin/sh", "-c", sys.argv[1], exit_timeout=0.1)
+    async with open_process(server) as (stream, process):
         (line,) = await stream.receive()
         print(line.data.decode(), flush=True)
         await trio.sleep_forever()
@@ -71,23 +68,33 @@ async def test_a_killed_client_leaves_no_server(script):
 
 async def test_a_system_without_a_shell(monkeypatch, caplog):
     """The server runs without a watch process, which is logged."""
+    open_any = trio.lowlevel.open_process
 
-    async def no_shell(command, **options):
-        raise FileNotFoundError(2, "No such file or directory", command[0])
+    async def open_others(command, **options):
+        if command[0] == "/bin/sh":
+            raise FileNotFoundError(2, "No such file or directory", command[0])
+        return await open_any(command, **options)
 
-    async with open_process(Stdio("cat")) as (_, process):
-        monkeypatch.setattr(trio.lowlevel, "open_process", no_shell)
-        with caplog.at_level(logging.DEBUG, "noizu_mcp"):
-            watch = await _orphan_watch.watch_orphans(process.pid, 1)
-        await watch.aclose()
+    monkeypatch.setattr(trio.lowlevel, "open_process", open_others)
+    with caplog.at_level(logging.DEBUG, "noizu_mcp"):
+        async with open_process(Stdio("cat")) as (_, process):
+            pass
+    assert process.returncode == 0
     assert f"nobody watches the server {process.pid}" in caplog.text
 
 
-async def test_a_watch_that_somebody_killed():
+async def test_a_watch_that_somebody_killed(monkeypatch):
     """The connection can end without its watch process."""
+    open_any, opened = trio.lowlevel.open_process, []
+
+    async def open_recorded(*args, **options):
+        opened.append(await open_any(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(trio.lowlevel, "open_process", open_recorded)
     async with open_process(Stdio("cat")) as (_, process):
-        watch = await _orphan_watch.watch_orphans(process.pid, _child_process.EXIT_TIMEOUT)
-        watch._shell.kill()
-        await watch._shell.wait()
-        await watch.aclose()
+        server, watch = opened
+        assert server is process
+        watch.kill()
+        await watch.wait()
     assert process.returncode == 0

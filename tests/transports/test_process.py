@@ -13,7 +13,6 @@ import trio
 
 from noizu_mcp import ConnectionClosed, Limits, Stdio, TransportError
 from noizu_mcp.transports import open_process
-from noizu_mcp.transports.stdio import _child_process as _process
 
 MESSAGE = b'{"jsonrpc":"2.0","method":"m"}'
 
@@ -138,18 +137,18 @@ async def test_a_server_that_ends_too_early(script, stderr, message):
         await _end_with(_shell(script, stderr=stderr), "it ended")
 
 
-async def test_only_the_last_words_are_kept(monkeypatch):
-    """Only a bounded part of stderr is kept."""
-    monkeypatch.setattr(_process, "STDERR_KEPT", 3)
-    with pytest.raises(ConnectionClosed, match=r"it said: def$"):
-        await _end_with(_shell("printf abcdef >&2", stderr=subprocess.PIPE), "it ended")
+async def test_only_the_last_words_are_kept():
+    """The last 64 KiB of stderr are kept."""
+    script = "printf 'Error: lost\\n%065536d\\nNode.js v20.1.0\\n' 0 >&2"
+    with pytest.raises(ConnectionClosed, match=r"it said: Node.js v20.1.0$"):
+        await _end_with(_shell(script, stderr=subprocess.PIPE), "it ended")
 
 
-async def test_a_server_that_closes_its_stdout(monkeypatch):
+async def test_a_server_that_closes_its_stdout():
     """The error of a server that goes on without stdout says so."""
-    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
+    target = _shell("exec >&-; read line", exit_timeout=0.1)
     with pytest.raises(ConnectionClosed, match=r"^gone: /bin/sh closed its stdout$"):
-        await _end_with(_shell("exec >&-; read line"), "gone")
+        await _end_with(target, "gone")
 
 
 async def test_the_end_of_another_connection_passes():
@@ -182,12 +181,12 @@ async def test_what_may_be_a_message_passes():
     assert await _lines(_shell("echo 0123456789X"), 10) == [b"0123456789"]
 
 
-async def test_a_server_that_ignores_the_end_of_stdin(monkeypatch):
+async def test_a_server_that_ignores_the_end_of_stdin():
     """The server and its children get SIGTERM."""
     # This includes the time until SIGKILL: a shell on a busy machine must have run its trap.
-    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 1)
     script = "sleep 1000 & echo '{\"id\":'$!'}'; trap 'echo done >&2; exit 7' TERM; wait; wait"
-    async with open_process(_shell(script, stderr=subprocess.DEVNULL)) as (stream, process):
+    target = _shell(script, stderr=subprocess.DEVNULL, exit_timeout=1)
+    async with open_process(target) as (stream, process):
         (line,) = await taken(stream)
     assert process.returncode == 7
     child = int(line.removeprefix(b'{"id":').removesuffix(b"}"))
@@ -204,12 +203,12 @@ def _alive(pid):
     return state != "Z"
 
 
-async def test_a_server_that_ignores_everything(monkeypatch):
+async def test_a_server_that_ignores_everything():
     """It is killed in the end, within a bounded time."""
-    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
     code = "import signal,os; signal.signal(15, 1); os.write(1, b'{\"id\":1}\\n'); signal.pause()"
     with trio.fail_after(60):
-        async with open_process(Stdio(sys.executable, "-c", code)) as (stream, process):
+        target = Stdio(sys.executable, "-c", code, exit_timeout=0.1)
+        async with open_process(target) as (stream, process):
             assert await taken(stream) == [b'{"id":1}']
     assert process.returncode == -signal.SIGKILL
 
@@ -225,14 +224,13 @@ async def test_cancellation_ends_the_server():
 
 async def test_a_process_that_ends_just_when_it_is_signalled(monkeypatch):
     """A process that has already ended is not an error."""
-    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 1)
 
     def too_late(pid, number):
         os.kill(pid, number)
         raise ProcessLookupError
 
     monkeypatch.setattr(os, "killpg", too_late)
-    async with open_process(Stdio("sleep", "1000")) as (_, process):
+    async with open_process(Stdio("sleep", "1000", exit_timeout=1)) as (_, process):
         pass
     assert process.returncode == -signal.SIGTERM
 
@@ -272,7 +270,14 @@ def test_a_target_is_checked_when_it_is_made():
         Stdio("cat", env={5: "x"})
     with pytest.raises(ValueError, match="stderr=STDOUT would mix"):
         Stdio("cat", stderr=subprocess.STDOUT)
+    for seconds in (0, -1, True, "2", float("nan")):
+        with pytest.raises(
+            ValueError, match=f"exit_timeout must be seconds above 0, got {seconds!r}"
+        ):
+            Stdio("cat", exit_timeout=seconds)
+    assert repr(Stdio("cat", exit_timeout=5)) == "Stdio('cat', exit_timeout=5)"
     target = Stdio(Path("/bin/cat"), Path("x"))
+    assert target.exit_timeout == 2.0
     assert (target.command, target.args, target.env) == ("/bin/cat", ("x",), {})
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         target.cwd = "/"

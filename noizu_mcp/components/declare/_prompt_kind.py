@@ -22,8 +22,8 @@ def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str
     # from one.
     text = "an argument is a text; declare it as str, int, float, bool, an Enum or a Literal"
     note_misfits(reader, arguments, [(name, text) for name in impossible(arguments.fields)])
-    if handler is not None and not arguments.name:
-        reader.refuse_other_inputs("Arguments")
+    if handler is not None and (handler.properties or not arguments.name):
+        reader.refuse_other_inputs("Arguments", handler)
     # prompts/list has no schema for arguments, only name, title, description and `required`.
     shape, complete = arguments.shape, reader.handlers["complete"]
     texts = None if shape is None else TextValues(shape)

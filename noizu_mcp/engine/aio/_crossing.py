@@ -73,7 +73,7 @@ def from_asyncio(
 ) -> Callable[..., Awaitable[Returned]]:
     """Make a coroutine function of asyncio callable from trio tasks."""
 
-    def crossed(*args: Any) -> Awaitable[Returned]:
+    def crossed(*args: object) -> Awaitable[Returned]:
         return AsyncioCall().run(partial(function, *args))
 
     return crossed

@@ -49,7 +49,7 @@ class Record:
         """Start numbering again: the handler runs again."""
         self._counts.clear()
 
-    def key(self, kind: str, content: Any) -> str:
+    def key(self, kind: str, content: object) -> str:
         """Return the key of a question: a digest of its content and the number of its repeat.
 
         A key that counts all questions would depend on which of two concurrent tasks runs first,
@@ -119,7 +119,7 @@ def as_step(
     return key, run
 
 
-def _as_json(key: str, value: Any) -> Any:
+def _as_json(key: str, value: object) -> Any:
     """Convert the result of a step to the JSON value that a replay returns."""
     try:
         return parse_json(json_text(value).encode())

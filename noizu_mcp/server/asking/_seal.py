@@ -133,7 +133,7 @@ class Sealer:
             keys[derived[:_KID]] = AESGCM(derived[_KID:])
         return keys
 
-    def seal(self, content: Any, binding: JSONMapping) -> str:
+    def seal(self, content: object, binding: JSONMapping) -> str:
         """Seal a state.
 
         Args:
@@ -152,7 +152,7 @@ class Sealer:
         sealed = kid + nonce + cipher.encrypt(nonce, plain, kid)
         return _encode(sealed)
 
-    def open(self, state: Any, binding: JSONMapping) -> Any:
+    def open(self, state: object, binding: JSONMapping) -> Any:
         """Open a state that `seal` made for the same binding.
 
         Returns:
@@ -181,7 +181,7 @@ class Sealer:
         now = self._clock()
         self._used.add(state, now, now)
 
-    def _open_or_refuse(self, state: Any, binding: JSONMapping) -> tuple[float, Any]:
+    def _open_or_refuse(self, state: object, binding: JSONMapping) -> tuple[float, Any]:
         try:
             # `_open` raises ValueError for invalid states. Any other exception is a bug.
             return self._open(state, binding)
@@ -195,7 +195,7 @@ class Sealer:
         else:
             self._throttled_log.warning(str(error), "%s was refused: %s", self._noun, error)
 
-    def _open(self, state: Any, binding: JSONMapping) -> tuple[float, Any]:
+    def _open(self, state: object, binding: JSONMapping) -> tuple[float, Any]:
         raw = _decode(state)
         kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
         cipher = self._keys.get(kid)
@@ -228,7 +228,7 @@ def _decrypt(cipher: Any, nonce: bytes, sealed: bytes, kid: bytes) -> bytes:
     return plain
 
 
-def _decode(state: Any) -> bytes:
+def _decode(state: object) -> bytes:
     if not isinstance(state, str) or not state.isascii():
         raise _ForeignError("it is no base64 text")
     try:

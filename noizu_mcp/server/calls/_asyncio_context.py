@@ -31,7 +31,7 @@ class HandlerCall(AsyncioCall):
 
         # The name of a step is the name of its function.
         @functools.wraps(function)
-        async def crossed(*args: Any) -> Any:
+        async def crossed(*args: object) -> Any:
             return await run_asyncio(partial(function, *args))
 
         return crossed

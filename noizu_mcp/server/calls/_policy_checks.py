@@ -45,7 +45,7 @@ def admit(
     kind: CallKind,
     name: str,
     arguments: JSONMapping,
-    spec: Any,
+    spec: object,
     ctx: "ServerContext",
     *,
     within: bool = False,
@@ -112,7 +112,7 @@ def call_of(
     kind: CallKind,
     name: str,
     arguments: JSONMapping,
-    spec: Any,
+    spec: object,
     ctx: "ServerContext",
     *,
     within: bool,
@@ -135,7 +135,7 @@ def call_of(
 
 
 async def admit_within(
-    kind: CallKind, name: str, arguments: JSONMapping, spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: JSONMapping, spec: object, ctx: "ServerContext"
 ) -> None:
     """Check the policies of a call that a handler or an override makes; see `admit`.
 
@@ -162,7 +162,7 @@ async def hide(check: Callable[[], Awaitable[None] | None]) -> None:
 
 
 async def admit_again(
-    kind: CallKind, name: str, arguments: JSONMapping, spec: Any, ctx: "ServerContext"
+    kind: CallKind, name: str, arguments: JSONMapping, spec: object, ctx: "ServerContext"
 ) -> None:
     """Check the policies of a registered component that an override or a handler calls.
 

@@ -36,8 +36,8 @@ _ID: Final = 16
 class Seals(Protocol):
     """Seals values into text, and opens them; see `Sealer`."""
 
-    def seal(self, content: Any, binding: JSONMapping) -> str: ...
-    def open(self, state: Any, binding: JSONMapping) -> Any: ...
+    def seal(self, content: object, binding: JSONMapping) -> str: ...
+    def open(self, state: object, binding: JSONMapping) -> Any: ...
 
 
 @final
@@ -285,7 +285,7 @@ def _key_of(caller: Principal | None) -> str | None:
     return None if caller is None else caller.key
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return render_sorted(value).decode("utf-8", "surrogatepass")
 
 

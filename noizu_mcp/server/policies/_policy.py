@@ -93,7 +93,7 @@ class Policy(metaclass=BodyMeta):
     loop: ClassVar[str | None] = None
     label: str | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__()
         for name in options.keys() & set(_OPTIONS):
             setattr(cls, name, options.pop(name))
@@ -174,7 +174,7 @@ def check_policies(policies: Iterable[Any]) -> list[Problem]:
     return [Problem(f"policies[{n}]", fault) for n, fault in faults if fault is not None]
 
 
-def _fault_of(policy: Any) -> str | None:
+def _fault_of(policy: object) -> str | None:
     if isinstance(policy, type) and issubclass(policy, Policy):
         return f"must be an instance: write {policy.__name__}(…)"
     if not isinstance(policy, Policy):

@@ -203,7 +203,7 @@ def _check_number(name: str, value: Any, meaning: str, kind: Any) -> None:
         raise ValueError(f"{name} must be {meaning} above 0, got {value!r}")
 
 
-def _minute(text: Any) -> int:
+def _minute(text: object) -> int:
     """Parse a time of day, in minutes since midnight."""
     found = re.fullmatch(r"(\d\d?):(\d\d)", text) if isinstance(text, str) else None
     if found is not None:

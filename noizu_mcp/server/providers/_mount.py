@@ -224,7 +224,7 @@ class Mount(Provider, SkillProvider):
             await mounted.unsubscribe(own, mounted.context(ctx))
 
 
-def _problems(server: Any, prefix: Any) -> Iterable[tuple[str, str]]:
+def _problems(server: object, prefix: object) -> Iterable[tuple[str, str]]:
     cls = server if isinstance(server, type) else type(server)
     if not issubclass(cls, Server):
         yield "(…)", f"takes a server, got {called(server)}"

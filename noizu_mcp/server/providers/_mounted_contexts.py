@@ -159,7 +159,7 @@ class MountedContexts:
         outer: ServerContext = ctx
         return outer.of_mounted(inner, MountedCalls(outer, self.names.rename))
 
-    def need_context(self, ctx: Any) -> ServerContext:
+    def need_context(self, ctx: object) -> ServerContext:
         """Make the context of the mounted server for a request.
 
         Raises:
@@ -170,7 +170,7 @@ class MountedContexts:
             raise not_served(self.server)
         return context
 
-    def enter(self, ctx: Any) -> ServerContext:
+    def enter(self, ctx: object) -> ServerContext:
         """Make the context of a call. The lifespan of the server lasts at least until `leave`.
 
         Raises:

@@ -7,7 +7,6 @@ components of the server are not listed.
 """
 
 import math
-from typing import Any
 
 import trio
 
@@ -73,7 +72,7 @@ class MountedServer:
         await self._server.registry.prepare(context, feature)
         return await self._specs.list_all(feature, context)
 
-    def expires(self, ctx: Any, feature: str) -> float:
+    def expires(self, ctx: object, feature: str) -> float:
         """Return the time when the last returned list expires."""
         inner = self._calls.inner
         if inner is None or self._server.registry.providers is None:
@@ -188,7 +187,7 @@ class MountedServer:
                     await self._ending.wait()
                 pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _serve(self, state: Any) -> None:
+    async def _serve(self, state: object) -> None:
         outer = self._outer
         inner = RunningServer(self._server, outer.routes, state, outer.transport, outer.linger)
         try:

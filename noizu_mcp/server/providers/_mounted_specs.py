@@ -264,7 +264,7 @@ class MountedSpecs:
         """Wrap a handler for contexts of the mounted server in a handler for requests."""
         calls, rename = self._calls, self._rename_uris
 
-        async def invoke(*values: Any) -> object:
+        async def invoke(*values: object) -> object:
             *given, outer = values
             ctx = calls.enter(outer)
             try:
@@ -273,7 +273,7 @@ class MountedSpecs:
             finally:
                 calls.leave(ctx)
 
-        def call(*values: Any) -> object:
+        def call(*values: object) -> object:
             *given, outer = values
             ctx = calls.enter(outer)
             try:

@@ -359,7 +359,7 @@ class Providers:
         owner = self._served_owner_of(uri, context)
         return owner is not None and await owner.takes_alone(uri, context)
 
-    async def subscribe(self, uri: str, context: Any) -> None:
+    async def subscribe(self, uri: str, context: object) -> None:
         """Forward a subscription to the provider of the resource, if it has a provider."""
         owner = self._owner_of(uri, context)
         if owner is not None:

@@ -240,7 +240,7 @@ def _returns_manager(declaration: Declaration, method: Any) -> bool:
     return unknown or (isinstance(made, type) and hasattr(made, "__aenter__"))
 
 
-def positional(method: Any) -> int | None:
+def positional(method: object) -> int | None:
     """Count the required positional parameters of a method; None if others are required, too.
 
     Args:

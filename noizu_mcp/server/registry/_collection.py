@@ -260,7 +260,7 @@ class Collection(Generic[SpecType]):
             result["nextCursor"] = page.next_cursor
         return result
 
-    def definition_of(self, item: Any) -> JSONMapping:
+    def definition_of(self, item: object) -> JSONMapping:
         """Return the definition of a spec, or validate a definition or a mapping.
 
         Raises:
@@ -278,7 +278,7 @@ class Collection(Generic[SpecType]):
             return wire.from_wire(item, self.kind.name).to_wire()
         raise TypeError(f"{item!r} is no {self.kind.name}: give specs, definitions or mappings")
 
-    def read(self, answer: Any, context: Context | None = None) -> Page[Any]:
+    def read(self, answer: object, context: Context | None = None) -> Page[Any]:
         """Convert the return value of an override: a `Page`, or a list if there is only one page.
 
         Args:
@@ -375,7 +375,7 @@ class RunningSet:
     def __len__(self) -> int:
         return sum(len(collection.specs) for collection in self._collections)
 
-    def add(self, *items: Any) -> None:
+    def add(self, *items: object) -> None:
         """Append classes, instances, functions or registrations.
 
         Names made at run time may be any printable string.
@@ -399,7 +399,7 @@ class RunningSet:
         next(found, first).remove(name)
         self._changed()
 
-    def replace(self, *items: Any) -> None:
+    def replace(self, *items: object) -> None:
         """Replace the components with equal names by classes, instances, functions or others.
 
         Raises:

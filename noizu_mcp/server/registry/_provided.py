@@ -42,22 +42,22 @@ class Provided(Protocol):
     def health(self) -> Sequence[tuple[str, tuple[str, ...], int, Mapping[str, int]]]:
         """Return the name, the faults, the failures and the listed items of each provider."""
 
-    def mounted(self, context: Any) -> Iterator[tuple[Any, Any]]:
+    def mounted(self, context: object) -> Iterator[tuple[Any, Any]]:
         """Iterate over the mounted servers that are served, each with its context."""
 
-    async def can_watch(self, uri: str, context: Any) -> bool | None:
+    async def can_watch(self, uri: str, context: object) -> bool | None:
         """Tell whether a mounted server lets a caller watch its resource; None for others."""
 
-    async def takes_alone(self, uri: str, context: Any) -> bool:
+    async def takes_alone(self, uri: str, context: object) -> bool:
         """Tell whether the resource is of a mounted server that overrides `subscribe`."""
 
-    async def subscribe(self, uri: str, context: Any) -> None:
+    async def subscribe(self, uri: str, context: object) -> None:
         """Forward a subscription to the provider of the resource, if it has a provider."""
 
-    async def unsubscribe(self, uri: str, context: Any) -> None:
+    async def unsubscribe(self, uri: str, context: object) -> None:
         """Forward the end of a subscription to the providers."""
 
-    def may_serve(self, template: TemplateSpec, uri: str, context: Any) -> bool:
+    def may_serve(self, template: TemplateSpec, uri: str, context: object) -> bool:
         """Tell whether a template may serve a URI, which may belong to another provider."""
 
     def unknown(self, name: str) -> str | None:

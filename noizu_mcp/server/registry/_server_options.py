@@ -68,12 +68,12 @@ class Cache(Value):
     scope: str = attrs.field(default="private")
 
     @ttl.validator
-    def _check_ttl(self, _: Any, value: Any) -> None:
+    def _check_ttl(self, _: object, value: object) -> None:
         if not is_number(value) or value < 0:
             raise ValueError(f"ttl must be seconds, 0 or more, got {value!r}")
 
     @scope.validator
-    def _check_scope(self, _: Any, value: Any) -> None:
+    def _check_scope(self, _: object, value: object) -> None:
         if value not in ("private", "public"):
             raise ValueError(f"scope must be 'private' or 'public', got {value!r}")
 
@@ -158,13 +158,13 @@ class ServerOptions(NamedTuple):
         return cache
 
 
-def _read_limits(value: Any) -> Limits:
+def _read_limits(value: object) -> Limits:
     if not isinstance(value, Limits):
         raise ValueError(f"must be Limits(…), got {value!r}")
     return value
 
 
-def _read_cache(value: Any) -> Mapping[str, Cache]:
+def _read_cache(value: object) -> Mapping[str, Cache]:
     if isinstance(value, Cache):
         return dict.fromkeys(CACHEABLE, value)
     if not isinstance(value, Mapping):
@@ -207,23 +207,23 @@ def _is_secret(text: str) -> bool:
     return len(text) >= MIN_SECRET and len(set(text)) >= MIN_CHARACTERS and not repeats
 
 
-def _read_some_seconds(value: Any) -> float:
+def _read_some_seconds(value: object) -> float:
     if not is_number(value) or value <= 0:
         raise ValueError(f"must be seconds above 0, {got(value)}")
     return float(value)
 
 
-def _read_watchdog(value: Any) -> float | None:
+def _read_watchdog(value: object) -> float | None:
     return None if value is None else _read_some_seconds(value)
 
 
-def _read_page_size(value: Any) -> int:
+def _read_page_size(value: object) -> int:
     if type(value) is not int or value < 1:
         raise ValueError(f"must be a whole number above 0, {got(value)}")
     return value
 
 
-def _read_bytes(value: Any) -> int | None:
+def _read_bytes(value: object) -> int | None:
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value

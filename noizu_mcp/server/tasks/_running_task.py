@@ -291,7 +291,7 @@ class RunningTask:
         self._outcome = "tool_error" if result.get("isError") is True else "ok", None
         self._end("completed", None, text)
 
-    def fail(self, code: int, message: str, data: Any = None) -> None:
+    def fail(self, code: int, message: str, data: object = None) -> None:
         """End with a JSON-RPC error: the only way to `failed` (extension)."""
         bare = {"code": code, "message": message}
         try:

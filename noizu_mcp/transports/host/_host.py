@@ -187,7 +187,7 @@ class Host:
                     await trio.sleep(NO_ROOM_PAUSE)
 
     async def _place(
-        self, accepted: socket.socket, peer: Any, places: tuple[HostShare, ...]
+        self, accepted: socket.socket, peer: object, places: tuple[HostShare, ...]
     ) -> None:
         """Find a place for a connection, or close it."""
         client = endpoint(peer)
@@ -208,7 +208,7 @@ class Host:
             self._open(accepted, client, address, found)
 
     def _open(
-        self, accepted: socket.socket, client: Any, address: Hashable, shared: HostShare
+        self, accepted: socket.socket, client: object, address: Hashable, shared: HostShare
     ) -> None:
         wire = ClientSocket(accepted, shared.options)
         if self._tls is not None and shared.options.certfile is not None:

@@ -121,7 +121,7 @@ def accept_nowait(listener: socket.socket) -> tuple[socket.socket, Any] | None:
     return connection, address
 
 
-def endpoint(address: Any) -> tuple[str, int] | None:
+def endpoint(address: object) -> tuple[str, int] | None:
     """Convert an address to the form of ASGI; None for a path."""
     return (address[0], address[1]) if isinstance(address, tuple) else None
 

@@ -29,7 +29,7 @@ class ListenError(OSError, McpException):
 
 
 def _seconds(default: float) -> Any:
-    def check(_: object, field: "attrs.Attribute[float]", value: Any) -> None:
+    def check(_: object, field: "attrs.Attribute[float]", value: object) -> None:
         # An option whose default is 0 may be 0.
         if not is_number(value) or value < 0 or (value == 0 and default):
             least = "above 0" if default else "from 0 on"
@@ -39,7 +39,7 @@ def _seconds(default: float) -> Any:
 
 
 def _count(default: int) -> Any:
-    def check(_: object, field: "attrs.Attribute[int]", value: Any) -> None:
+    def check(_: object, field: "attrs.Attribute[int]", value: object) -> None:
         if type(value) is not int or value < 1:
             raise ValueError(
                 f"HostOptions.{field.name} must be an integer of at least 1, not {value!r}"
@@ -48,20 +48,20 @@ def _count(default: int) -> Any:
     return attrs.field(default=default, validator=check)
 
 
-def _are_peers(_: object, field: "attrs.Attribute[Sequence[str]]", value: Any) -> None:
+def _are_peers(_: object, field: "attrs.Attribute[Sequence[str]]", value: object) -> None:
     if not isinstance(value, list | tuple) or not all(map(_is_peer, value)):
         wanted = "a list of addresses, networks like 10.0.0.0/8, or *"
         raise ValueError(f"HostOptions.{field.name} must be {wanted}, not {value!r}")
 
 
-def _is_peer(text: Any) -> bool:
+def _is_peer(text: object) -> bool:
     try:
         return isinstance(text, str) and (text == ANY or bool(ipaddress.ip_network(text)))
     except ValueError:
         return False
 
 
-def _is_port(_: object, field: "attrs.Attribute[int | None]", value: Any) -> None:
+def _is_port(_: object, field: "attrs.Attribute[int | None]", value: object) -> None:
     if value is not None and (type(value) is not int or not 0 <= value <= 65535):
         raise ValueError(f"HostOptions.{field.name} must be from 0 to 65535, not {value!r}")
 

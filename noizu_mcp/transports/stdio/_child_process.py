@@ -18,8 +18,6 @@ from ._command import Stdio
 from ._line_stream import LineStream
 from ._orphan_watch import OrphanWatch, watch_orphans
 
-#: Seconds for a server to exit by itself, and again after SIGTERM (`basic/lifecycle`).
-EXIT_TIMEOUT: Final = 2.0
 #: Bytes of the stderr of a server that are kept: the last lines usually explain its end.
 STDERR_KEPT: Final = 64 * 1024
 _SHOWN: Final = 200
@@ -78,7 +76,7 @@ async def open_process(
     said = _LastWords(process.stderr)
     watch = OrphanWatch(None)
     try:
-        watch = await watch_orphans(process.pid, EXIT_TIMEOUT)
+        watch = await watch_orphans(process.pid, target.exit_timeout)
         with single_failure():
             yield stream, process
     except ConnectionClosed as error:
@@ -90,7 +88,7 @@ async def open_process(
             # In this order: the end of its stdin asks the server to exit (`basic/lifecycle`,
             # "Shutdown"), and its stderr is read until it has exited.
             await stream.aclose()
-            await _end(process)
+            await _end(process, target.exit_timeout)
             await said.aclose()
             await watch.aclose()
 
@@ -168,7 +166,7 @@ def last_line(stderr: bytes | bytearray) -> str:
 
 async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str:
     # The stream may end shortly before the process, and its stderr shortly after.
-    with trio.CancelScope(shield=True), trio.move_on_after(EXIT_TIMEOUT):
+    with trio.CancelScope(shield=True), trio.move_on_after(target.exit_timeout):
         await process.wait()
         await said.complete.wait()
     status = process.returncode
@@ -188,9 +186,9 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-async def _end(process: trio.Process) -> None:
+async def _end(process: trio.Process, seconds: float) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with trio.move_on_after(EXIT_TIMEOUT):
+        with trio.move_on_after(seconds):
             await process.wait()
             return
         with contextlib.suppress(OSError):  # it has just ended

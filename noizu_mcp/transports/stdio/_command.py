@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from ..._errors import TransportError
+from ..._util import is_number
 from ..._value import Value
 
 #: Variables that a child inherits. Others may be secrets, and must be passed explicitly.
@@ -17,9 +18,11 @@ INHERITED: Final = (
     "USER", "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "SYSTEMROOT", "TEMP",
     "USERNAME",
 )  # fmt: skip
+#: Seconds for a server to exit by itself, and again after SIGTERM (`basic/lifecycle`).
+EXIT_TIMEOUT: Final = 2.0
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} must be text, got {value!r}")
     return value
@@ -36,10 +39,13 @@ class Stdio(Value):
         cwd: Its working directory; by default the directory of this program.
         stderr: The target of its stderr: a file, a descriptor or `subprocess.DEVNULL`. None for the
             stderr of this program. `subprocess.PIPE` to keep it for error messages.
+        exit_timeout: Seconds for the server to exit after the end of its stdin, and again after
+            SIGTERM; then it is killed.
 
     Raises:
         TypeError: An argument is not text.
-        ValueError: `stderr` is `subprocess.STDOUT`, which carries the protocol.
+        ValueError: `stderr` is `subprocess.STDOUT`, which carries the protocol, or `exit_timeout`
+            is not a number above 0.
     """
 
     command: str
@@ -47,6 +53,7 @@ class Stdio(Value):
     env: Mapping[str, str]
     cwd: str | None
     stderr: Any
+    exit_timeout: float
 
     def __init__(
         self,
@@ -54,22 +61,27 @@ class Stdio(Value):
         *args: str | os.PathLike[str],
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        stderr: Any = None,
+        stderr: object = None,
+        exit_timeout: float = EXIT_TIMEOUT,
     ) -> None:
         if stderr == subprocess.STDOUT:
             raise ValueError("stderr=STDOUT would mix the log of the server into the protocol")
+        if not is_number(exit_timeout) or exit_timeout <= 0:
+            raise ValueError(f"exit_timeout must be seconds above 0, got {exit_timeout!r}")
         for name, value in (env or {}).items():
             _text(name, "a name in env")
             _text(value, f"env[{name!r}]")
         folder = None if cwd is None else _text(os.fspath(cwd), "cwd")
         words = tuple(_text(os.fspath(word), "an argument") for word in args)
         program = _text(os.fspath(command), "command")
-        self.__attrs_init__(program, words, dict(env or {}), folder, stderr)
+        self.__attrs_init__(program, words, dict(env or {}), folder, stderr, exit_timeout)
 
     def __repr__(self) -> str:
         words = map(repr, (self.command, *self.args))
         # Only the names of `env`: the values are keys and passwords.
         shown = {"env": sorted(self.env), "cwd": self.cwd, "stderr": self.stderr}
+        if self.exit_timeout != EXIT_TIMEOUT:
+            shown["exit_timeout"] = self.exit_timeout
         more = (f"{name}={value!r}" for name, value in shown.items() if value not in (None, []))
         return f"Stdio({', '.join((*words, *more))})"
 

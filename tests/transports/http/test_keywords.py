@@ -1,13 +1,13 @@
 """The keywords of `run_http` and `asgi`."""
 
 import re
+from typing import get_args
 
 import attrs
 import pytest
 
 from noizu_mcp import DefinitionError, Server
 from noizu_mcp.transports.http import HostOptions, HttpOptions
-from noizu_mcp.transports.http._keywords import HostKeywords, HttpKeywords
 
 
 class Empty(Server, name="empty", version="1"):
@@ -25,11 +25,12 @@ def test_keywords_are_the_attributes_of_the_options():
     def typed(options):
         return [(each.name, plain(each.type)) for each in attrs.fields(options)]
 
-    def annotated(keywords):
+    def annotated(method):
+        (keywords,) = get_args(method.__annotations__["options"])
         return [(name, plain(kind)) for name, kind in keywords.__annotations__.items()]
 
-    assert typed(HttpOptions) == annotated(HttpKeywords)
-    assert [*typed(HttpOptions), *typed(HostOptions)] == annotated(HostKeywords)
+    assert typed(HttpOptions) == annotated(Server.asgi)
+    assert [*typed(HttpOptions), *typed(HostOptions)] == annotated(Server.run_http)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,20 @@
 """Serving a server over HTTP as a task: allowed hosts, and its end."""
 
-import logging
 import signal
+import socket
 from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
 import trio
 import trio.testing
+from trio.abc import HostnameResolver
 
 from noizu_mcp import Server, Tool, TransportError, connect, serve_http
 from noizu_mcp.transports.http import HttpLimits, HttpOptions
-from noizu_mcp.transports.http.server._serve_http import reachable
 
-HERE = ("localhost", "127.0.0.1", "[::1]")
+from ...kit.http_client import RawClient
+from ...kit.messages import http_request, message, modern_request
 
 
 class Small(Server, name="small", version="1"):
@@ -134,36 +135,72 @@ async def test_a_signal_before_it_listens_ends_it():
         await serve_http(Slow(), port=0, handle_signals=True)
 
 
+class Names(HostnameResolver):
+    """Resolves every name to this machine."""
+
+    async def getaddrinfo(self, host, port, *_):
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    async def getnameinfo(self, *_):
+        raise AssertionError
+
+
+@pytest.fixture
+async def names():
+    """Let every name stand for this machine while the test runs."""
+    trio.socket.set_custom_hostname_resolver(Names())
+
+
+@asynccontextmanager
+async def asked_for(host, **options):
+    """Serve at an address; yields a function that returns the status for a `Host` header."""
+    async with trio.open_nursery() as nursery:
+        served = await nursery.start(partial(serve_http, Small(), host=host, port=0, **options))
+        address = {"127.0.0.2": host, "0:0:0:0:0:0:0:1": "::1"}.get(host, "127.0.0.1")
+
+        async def ask(name):
+            body, headers = modern_request(message("server/discover", {}, 1))
+            async with await trio.open_tcp_stream(address, served.port) as stream:
+                await stream.send_all(http_request(body, headers, host=name))
+                status, _ = await RawClient(stream).head()
+                return status
+
+        yield ask
+        nursery.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(
-    ("host", "hosts"),
+    ("host", "name"),
     [
-        ("127.0.0.1", None),
-        ("localhost", None),
-        ("10.0.0.5", (*HERE, "10.0.0.5")),
-        ("fd00::5", (*HERE, "[fd00::5]")),
-        ("fe80::1%eth0", (*HERE, "[fe80::1]")),
-        ("mcp.example.com", (*HERE, "mcp.example.com")),
+        ("127.0.0.1", "localhost"),
+        ("localhost", "127.0.0.1"),
+        ("127.0.0.2", "127.0.0.2"),
+        ("0:0:0:0:0:0:0:1", "[0:0:0:0:0:0:0:1]"),
+        ("fe80::1%nowhere", "[fe80::1]"),
+        ("mcp.example.com", "mcp.example.com"),
     ],
 )
-def test_requests_for_the_address_are_served(host, hosts, caplog):
-    """The address to listen at is an allowed host."""
-    assert reachable(HttpOptions(), host).allowed_hosts == hosts
-    assert caplog.records == []
+async def test_requests_for_the_address_are_served(names, host, name, caplog):
+    """The address to listen at is an allowed host, and so is localhost."""
+    async with asked_for(host) as ask:
+        assert [await ask(name), await ask("localhost")] == [200, 200]
+        assert await ask("evil.example") == 421
+    assert "listening at" not in caplog.text
 
 
-def test_a_name_that_no_host_can_be_is_not_served(caplog):
-    """For a wildcard address the names must be set."""
-    with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
-        assert reachable(HttpOptions(), "bücher.example").allowed_hosts is None
+async def test_a_name_that_no_host_can_be_is_not_served(names, caplog):
+    """A warning names the hosts that are served."""
+    async with asked_for("bücher.example") as ask:
+        assert await ask("localhost") == 200
     assert "listening at 'b\\xfccher.example', but serving only" in caplog.text
 
 
-def test_every_address_is_no_name(caplog):
-    """A warning says that remote clients will be refused; explicit names are left unchanged."""
-    with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
-        assert reachable(HttpOptions(), "0.0.0.0").allowed_hosts is None
-        (record,) = caplog.records
-        assert "set allowed_hosts" in record.getMessage()
-        named = HttpOptions(allowed_hosts=["mcp.example.com"])
-        assert reachable(named, "0.0.0.0") is named
-        assert caplog.records == [record]
+async def test_every_address_is_no_name(caplog):
+    """A warning says that remote clients will be refused, unless there are explicit names."""
+    async with asked_for("0.0.0.0") as ask:
+        assert [await ask("localhost"), await ask("mcp.example.com")] == [200, 421]
+    assert "set allowed_hosts" in caplog.text
+    caplog.clear()
+    async with asked_for("0.0.0.0", allowed_hosts=["mcp.example.com"]) as ask:
+        assert [await ask("localhost"), await ask("mcp.example.com")] == [421, 200]
+    assert "set allowed_hosts" not in caplog.text

@@ -4,11 +4,13 @@ import pytest
 import trio
 
 from noizu_mcp import Server
-from noizu_mcp.transports.http.server import _http_session as _session
 
 from ...kit.messages import call, message
 from .shop import Echo, Shop
 from .wire import serving, settled
+
+#: Seconds without a request after which a session makes room for others.
+EVICTABLE = 60
 
 
 class Person:
@@ -121,7 +123,7 @@ async def test_the_longest_idle_makes_room(autojump_clock, wire):
     """A session that was idle for a minute is ended for a new one, which else gets 503."""
     first, second = await wire.session(), await wire.session()
     body = message("initialize", {"protocolVersion": "2025-11-25"}, 1)
-    await trio.sleep(_session.EVICTABLE - 1)
+    await trio.sleep(EVICTABLE - 1)
     done = await wire.send("POST", body)
     assert (done.status, done.error, done.headers["retry-after"]) == (503, -32603, "60")
     assert "mcp-session-id" not in done.headers
@@ -136,7 +138,7 @@ async def test_the_longest_idle_makes_room(autojump_clock, wire):
 async def test_a_bad_handshake_ends_no_session(autojump_clock, wire):
     """It is refused before another session is ended."""
     first, _second = await wire.session(), await wire.session()
-    await trio.sleep(_session.EVICTABLE)
+    await trio.sleep(EVICTABLE)
     assert (await wire.send("POST", message("initialize", {}, 1))).error == -32602
     assert (await first.post(call("echo"))).status == 200
 
@@ -147,12 +149,12 @@ async def test_who_is_used_makes_no_room(autojump_clock, wire):
     standing = first.get()
     await standing.event(0)
     assert (await second.post(call("echo"))).status == 200  # after it, and idle before it
-    await trio.sleep(_session.EVICTABLE)
+    await trio.sleep(EVICTABLE)
     third = await wire.session()
     assert (await second.post(call("echo"))).status == 404
     assert (await first.post(call("echo"))).status == 200
     other = third.get()
-    await trio.sleep(_session.EVICTABLE)
+    await trio.sleep(EVICTABLE)
     done = await wire.send("POST", message("initialize", {"protocolVersion": "2025-11-25"}, 1))
     assert done.status == 503
     assert not standing.ended.is_set()

@@ -6,7 +6,6 @@ import threading
 import pytest
 import trio
 
-from noizu_mcp.transports._process_end import hearing_signals, soon
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 from ...kit.messages import call
@@ -29,39 +28,43 @@ def handled():
         signal.signal(number, each)
 
 
-def test_the_host_hears_every_signal(handled):
-    """Both handlers are called, and afterwards the host's alone."""
+def application():
+    """Make an application that handles signals."""
+    return HttpApp(Shop(), HttpOptions(), handle_signals=True)
+
+
+async def test_the_host_hears_every_signal(handled):
+    """Its handler is called while the application runs, and afterwards it is alone."""
     handler, seen = handled
-    heard = []
-    with hearing_signals(lambda: heard.append(len(seen))):
+    async with application().lifespan():
+        assert signal.getsignal(signal.SIGINT) is not handler
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGINT):
             signal.raise_signal(number)
     assert seen == [signal.SIGTERM, signal.SIGINT, signal.SIGINT]
-    assert heard == [0, 1, 2]
     assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is handler
 
 
-def test_a_handler_that_came_later_stays(handled):
+async def test_a_handler_that_came_later_stays(handled):
     """A handler that the host installs later is not replaced."""
 
     def later(*_):
         raise AssertionError
 
-    with hearing_signals(list):
+    async with application().lifespan():
         signal.signal(signal.SIGINT, later)
     assert signal.getsignal(signal.SIGINT) is later
 
 
-def test_default_actions_are_left_alone(handled, caplog):
+async def test_default_actions_are_left_alone(handled, caplog):
     """A signal with the default action, or an ignored one, is left alone; the log says so."""
     handler, _ = handled
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with hearing_signals(list):
+    async with application().lifespan():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         assert signal.getsignal(signal.SIGINT) is not handler
     assert caplog.messages == []
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with hearing_signals(list):
+    async with application().lifespan():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert "handle_signals does nothing: the host handles no signals" in caplog.text
 
@@ -69,26 +72,30 @@ def test_default_actions_are_left_alone(handled, caplog):
 def test_signals_belong_to_the_main_thread(handled, caplog):
     """In another thread the application runs without them, and logs it."""
     handler, _ = handled
+    found = []
 
-    def run():
-        with hearing_signals(list):
-            assert signal.getsignal(signal.SIGINT) is handler
+    async def main():
+        async with application().lifespan():
+            found.append(signal.getsignal(signal.SIGINT))
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=trio.run, args=[main])
     thread.start()
     thread.join()
+    assert found == [handler]
     assert "handle_signals does nothing: the lifespan is not in the main thread" in caplog.text
 
 
-def test_a_loop_that_has_ended_hears_nothing():
-    """A signal after that goes to the host's handler alone."""
-    called = []
+def test_after_the_loop_the_host_hears_signals_alone(handled):
+    """A host that kept the handler of an application whose loop has ended may still call it."""
+    kept = []
 
     async def main():
-        return soon(lambda: called.append(1))
+        async with application().lifespan():
+            kept.append(signal.getsignal(signal.SIGTERM))
 
-    trio.run(main)()
-    assert called == []
+    trio.run(main)
+    kept[0](signal.SIGTERM, None)
+    assert handled[1] == [signal.SIGTERM]
 
 
 async def test_a_signal_begins_the_end(handled, autojump_clock):

@@ -1,7 +1,5 @@
 """The shared part of an application while it runs, and groups of tasks in its nursery."""
 
-from typing import Any
-
 import trio
 
 from ....engine import crashes_logged
@@ -84,7 +82,9 @@ class RunningApp:
         seal_sessions: See `HttpOptions`.
     """
 
-    def __init__(self, server: Server, options: HttpOptions, state: Any, tasks: TaskGroup) -> None:
+    def __init__(
+        self, server: Server, options: HttpOptions, state: object, tasks: TaskGroup
+    ) -> None:
         self.quotas = Quotas(options.limits)
         self.running = RunningServer(server, ROUTES, state, "http", tasks.spawn, memory=self.quotas)
         self.limits = options.limits

@@ -1,4 +1,4 @@
-"""A process that does not end in time is killed; a process that ends in time is not affected."""
+"""The end of a process: it ends with its parent, and is killed if it does not end in time."""
 
 import os
 import subprocess
@@ -7,9 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
+import trio
 
 import noizu_mcp
-from noizu_mcp.transports._process_end import OVERDUE, ending_within
+from noizu_mcp.transports._process_end import OVERDUE, PARENT_POLL, ending_within, parent_exit
 
 PROGRAM = """
 import sys, time
@@ -76,3 +77,37 @@ def test_the_reason_is_logged_before_the_end(monkeypatch):
         due()
         assert ended.wait(30)
     assert said == ["why", OVERDUE]
+
+
+async def test_the_parent_is_watched_without_the_help_of_the_kernel(monkeypatch, autojump_clock):
+    """Without a pidfd the parent is polled."""
+    parents = iter([10, 10, 10, 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.delattr(os, "pidfd_open")
+    start = trio.current_time()
+    await parent_exit()
+    assert trio.current_time() - start == pytest.approx(2 * PARENT_POLL)
+
+
+async def test_a_parent_that_ended_in_between(monkeypatch):
+    """If the parent changes before it is watched, the wait ends at once."""
+    parents = iter([os.getpid(), 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    await parent_exit()
+
+
+async def test_a_parent_that_ended_before():
+    """With the id of another process than the parent the wait ends at once."""
+    process = await trio.run_process(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_stdout=True
+    )
+    with trio.fail_after(60):
+        await parent_exit(int(process.stdout))
+
+
+async def test_a_process_without_a_parent(monkeypatch, autojump_clock):
+    """Process 1 of a container, and an orphan, have no parent to watch."""
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    with trio.move_on_after(1000) as scope:
+        await parent_exit()
+    assert scope.cancelled_caught
