@@ -220,7 +220,7 @@ class SharedConnection:
         call = self._owner()
         if call is None:
             several = "several callers have" if self._calls else "no caller has"
-            text = f"{several} a request in flight here, so nobody can tell whom to ask"
+            text = f"{several} a request in flight here, so it is unknown whom to ask"
             raise McpError(INVALID_REQUEST, text)
         params = _with_meta(params, params.get("_meta", {}))
         if call.ctx.envelope.revision.stateless:

@@ -165,6 +165,7 @@ def test_references_of_one_name_stay_apart():
     ("given", "expected"),
     [
         ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"nullable": True, "enum": None}, {"enum": None}),
         (
             {"type": "string", "nullable": True, "enum": ["a"]},
             {"type": ["string", "null"], "enum": ["a", None]},

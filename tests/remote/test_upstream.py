@@ -176,7 +176,7 @@ async def test_questions_outside_of_requests(behind):
         await wait_all_tasks_blocked()
 
     assert refused == [
-        "no caller has a request in flight here, so nobody can tell whom to ask (-32600)"
+        "no caller has a request in flight here, so it is unknown whom to ask (-32600)"
     ]
 
 

@@ -163,7 +163,7 @@ _JUDGES = frozenset({"$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"})
 
 
 def or_null(schema: JSONMapping) -> JSONObject:
-    """Return a schema that accepts null too."""
+    """Return a schema that accepts null too; an `enum` that is no list stays as it is."""
     made = dict(schema)
     if not made:
         return made
@@ -173,8 +173,9 @@ def or_null(schema: JSONMapping) -> JSONObject:
         return {"anyOf": [made, {"type": "null"}]}
     if isinstance(made.get("type"), str) and made["type"] != "null":
         made["type"] = [made["type"], "null"]
-    if "enum" in made and None not in made["enum"]:
-        made["enum"] = [*made["enum"], None]
+    values = made.get("enum")
+    if isinstance(values, list | tuple) and None not in values:
+        made["enum"] = [*values, None]
     return made
 
 

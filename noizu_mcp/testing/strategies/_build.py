@@ -2,7 +2,7 @@
 
 Strategies of items and members are made when they are first drawn from. The deeper they are, the
 fewer items and members they add. From `DEEPEST` on they use the lowest choice, whose parts are
-lower, so that values of a recursive schema are finite.
+lower, so that values of a recursive schema are finite. Near misses of other schemas go on.
 """
 
 from bisect import bisect_right
@@ -62,7 +62,12 @@ class StrategyBuilder:
         ways = self._planner.ways(goals)
         if depth == DEEPEST:
             least = min(choice.height for _, choices in ways for choice in choices)
-            low = [(1, [each for each in choices if each.height == least]) for _, choices in ways]
+            low = [
+                (weight, choices)
+                if self._planner.has_last_place(choices[0].case)
+                else (1, [each for each in choices if each.height == least])
+                for weight, choices in ways
+            ]
             ways = [way for way in low if way[1]]
         return pick(
             [self._of_choices(choices, depth) for _, choices in ways],

@@ -85,6 +85,7 @@ class Planner:
         self._cuts = 0
         self._weights: dict[Goal, int] = {}
         self._weighed: set[Goal] = set()
+        self._bounded: dict[Goal, bool] = {}
 
     def height(self, goals: Goals) -> float:
         """Return the depth of the least value that reaches all goals; infinite if none does."""
@@ -148,6 +149,21 @@ class Planner:
                 self._weighed.discard(goal)
             found += self._weights.get(goal, 1)
         return found
+
+    def has_last_place(self, case: ValueCase) -> bool:
+        """Tell whether a case breaks a keyword further inside, in a schema that is not recursive.
+
+        Its near misses end by themselves, however deep they are.
+        """
+        return bool(case.near) and all(map(self._is_bounded, case.near))
+
+    def _is_bounded(self, goal: Goal) -> bool:
+        if goal not in self._bounded:
+            # A goal that is reached again meanwhile is within itself.
+            self._bounded[goal] = False
+            cases = (choice.case for _, choices in self.ways((goal,)) for choice in choices)
+            self._bounded[goal] = all(map(self._is_bounded, (n for c in cases for n in c.near)))
+        return self._bounded[goal]
 
     def candidates(self, case: ValueCase) -> list[JSON]:
         """Return the values that a case lists and that are within its limits."""

@@ -88,8 +88,9 @@ async def test_a_proxy_of_the_environment(monkeypatch):
     assert {heard.headers["host"] for heard in script.heard} == {"mcp.invalid"}
 
 
+@pytest.mark.parametrize("own", [{}, {"Cookie": "mine=1"}])
 @pytest.mark.parametrize("through_proxy", [True, False])
-async def test_cookies_are_not_kept(monkeypatch, through_proxy):
+async def test_cookies_are_not_kept(monkeypatch, through_proxy, own):
     """Cookies of a response are not sent with other requests, which may be of another user."""
 
     async def call(heard):
@@ -101,10 +102,8 @@ async def test_cookies_are_not_kept(monkeypatch, through_proxy):
         await heard.result(result, set_cookie="node=7; Path=/")
 
     async with serving(Script(tools_call=call, initialize=begin)) as script:
-        own = {}
         if through_proxy:
             monkeypatch.setenv("http_proxy", script.url.removesuffix("/mcp"))
-            own = {"Cookie": "mine=1"}
         async with connect(Http(script.url, headers=own)) as client:
             await client.call_tool("t")
             await client.call_tool("t")

@@ -218,8 +218,8 @@ class Backend:
         verify = (target.tls or True) if self._url.scheme == "https" else False
         if getproxies():
             # The library uses proxies of the environment only with its own transport, which only
-            # its client makes. A client of a gateway serves many users: a cookie from an answer to
-            # one of them must not be sent with the call of another. MCP sessions need no cookies.
+            # its client makes. That client would keep the cookies of all answers, without a limit;
+            # none is sent, since a client of a gateway serves many users.
             none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
             client = httpx2.AsyncClient(limits=limits, timeout=timeout, verify=verify, cookies=none)
             self._send: SendRequest = partial(client.send, stream=True)
