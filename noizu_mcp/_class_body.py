@@ -66,7 +66,7 @@ class ClassBody(dict[str, Any]):
         super().__setitem__(name, value)
 
     def note(self, name: str, value: object, place: _Place, key: str = "") -> None:
-        """Note that a name is stored.
+        """Record that a name is stored.
 
         Args:
             name: The name.
@@ -210,7 +210,7 @@ def statement_frame() -> FrameType:
 
 
 def replacements(body: object, name: str, known: Container[str]) -> list[Problem]:
-    """Give the problems of the names that a class body defines twice.
+    """Return the problems of the names that a class body defines twice.
 
     Args:
         body: The namespace of the statement.

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 
 def unwrap_single(error: BaseException) -> BaseException:
-    """Take a lone exception out of the groups that nurseries put around it."""
+    """Unwrap a lone exception from the groups that nurseries put around it."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -302,7 +302,7 @@ def network_of(address: str) -> str:
 
 
 def part_of(schema: object, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
-    """Take a list or an object out of a schema; a peer judges its own schema.
+    """Return a list or an object in a schema, which a peer may have written in any form.
 
     Args:
         schema: The schema, or whatever stands in its place.

@@ -76,7 +76,7 @@ def read_by_hand(request: InputRequest) -> InputRequest:
 
 
 def adapt_request(request: InputRequest, revision: str) -> tuple[JSONObject, InputRequest | None]:
-    """Write a question in the words of a revision.
+    """Convert a question to a revision.
 
     Args:
         request: The question; a form in it is flat.
@@ -99,7 +99,7 @@ def adapt_request(request: InputRequest, revision: str) -> tuple[JSONObject, Inp
 
 
 def _needed_by(request: InputRequest) -> JSONObject:
-    """Say which capability a question needs, in the shape of `ClientCapabilities`."""
+    """Return the capability that a question needs, in the shape of `ClientCapabilities`."""
     if request.method == ROOTS:
         return {"roots": {}}
     if request.method == SAMPLE:

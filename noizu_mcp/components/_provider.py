@@ -240,13 +240,13 @@ class BaseProvider(metaclass=BodyMeta):
         return ""
 
     def unknown(self, name: str) -> str | None:
-        """Word the error for a name that nothing has.
+        """Return the error text for a name that no component has.
 
         Args:
             name: The name of a tool or a prompt, as the client sent it.
 
         Returns:
-            The text; None if the name is not one of this provider's.
+            The text; None if the name does not belong to this provider.
         """
         return None
 
@@ -304,7 +304,7 @@ class ResourceProvider(BaseProvider):
         return ()
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
-        """Take a subscription of one of its resources; by default there is nothing to do.
+        """Accept a subscription of one of its resources; by default there is nothing to do.
 
         Args:
             uri: The URI of the resource.
@@ -315,7 +315,7 @@ class ResourceProvider(BaseProvider):
         """
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
-        """Take the end of a subscription; called once for each that `subscribe` took.
+        """End a subscription; called once for each that `subscribe` accepted.
 
         Args:
             uri: The URI; of any provider, since the resource may be gone by now.
@@ -403,7 +403,7 @@ def check_providers(items: Iterable[object]) -> list[Problem]:
 
 
 def _methods_for(provider: BaseProvider) -> str:
-    """Word the methods that a provider may list something with."""
+    """Return the methods that a provider may list with, for a message."""
     names = [name for name in LISTS if hasattr(provider, name)]
     return (
         " or ".join(f"`async def {name}(self, ctx)`" for name in names) or "class …(ToolProvider)"

@@ -137,7 +137,7 @@ class Renaming:
         return value
 
     def head_instructions(self, name: str, instructions: str) -> str:
-        """Put the name of the server before its instructions, and the prefix of its tools.
+        """Add the name of the server and the prefix of its tools before its instructions.
 
         The instructions name tools as the server does.
         """

@@ -55,7 +55,7 @@ def mcp(*args: object, **options: object) -> Any:
 
 
 def _no_server(method: str, *_: object, **__: object) -> NoReturn:
-    """Stand for a method of a server; in other frameworks a server is often named `mcp`."""
+    """Refuse a method of a server: in other frameworks a server is often named `mcp`."""
     text = f"mcp is not a server, it marks functions and methods; {_INSTEAD[method]}"
     raise DefinitionError([problem_at(f"mcp.{method}", text, calling_frame())])
 

@@ -14,10 +14,10 @@ import math
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from .._limits import DEFAULTS, RAISE_LIMIT, Limits
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ._encode import has_lone_surrogate, render
 from ._lines import HEAD, Oversized
 from ._messages import (
@@ -104,7 +104,7 @@ def parse_json(
     data: bytes,
     max_depth: int = DEFAULTS.message_depth,
     max_values: int = DEFAULTS.message_values,
-) -> Any:
+) -> JSON:
     """Read JSON text under this module's rules.
 
     Args:

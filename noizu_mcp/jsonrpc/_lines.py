@@ -36,7 +36,7 @@ class LineBuffer:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Take the next chunk and return the lines that it completes; blank ones are left out.
+        """Add the next chunk, and return the lines that it completes; blank ones are left out.
 
         The same bytes give the same lines, however they are cut into chunks.
         """

@@ -116,7 +116,7 @@ def _is_names(value: Any) -> bool:
 
 
 def find_fault(schema: JSONObject) -> str | None:
-    """Tell why no part of a schema can be used; None if it can, at least after `mend`."""
+    """Return why no part of a schema can be used; None if it can, at least after `mend`."""
     document, faults = read_document(schema)
     if document is None:
         return faults[0].text
@@ -124,7 +124,7 @@ def find_fault(schema: JSONObject) -> str | None:
 
 
 def mend(schema: JSONObject, tool: str) -> Iterator[SchemaLoss]:
-    """Take the keywords out of a schema that are not valid.
+    """Remove the keywords of a schema that are not valid.
 
     Args:
         schema: The schema, a copy; it is changed.
@@ -163,7 +163,7 @@ class Composer:
         self._nodes = 0
 
     def lose(self, path: str, keyword: str, text: str, effect: Effect = "looser") -> None:
-        """Note a loss."""
+        """Record a loss."""
         self.losses[SchemaLoss(self.tool, path, keyword, effect, text)] = None
 
     def expand(
@@ -307,7 +307,7 @@ def _is_open(schema: JSONObject) -> bool:
 
 
 def _groups(branches: Iterable[JSONObject]) -> str:
-    """Say which arguments belong together, where alternatives require different ones."""
+    """Describe which arguments belong together, where alternatives require different ones."""
     groups = [", ".join(branch.get("required", ())) for branch in branches]
     if len(set(groups)) < 2 or not all(groups):
         return ""
@@ -334,7 +334,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def keys_of(values: Iterable[object]) -> dict[Any, Any]:
-    """Give JSON values by keys, which are equal for equal values; True is not 1."""
+    """Return JSON values by keys, which are equal for equal values; True is not 1."""
     return {
         json_text(each) if isinstance(each, dict | list) else (isinstance(each, bool), each): each
         for each in values
@@ -382,7 +382,7 @@ def describe_lost(keywords: Mapping[str, object]) -> str:
 
 
 def legal_name(name: str, illegal: re.Pattern[str], length: int) -> str:
-    """Give a name that an API takes; a legal one stays as it is.
+    """Return a name that an API takes; a legal one stays as it is.
 
     Args:
         name: The name.
@@ -395,6 +395,6 @@ def legal_name(name: str, illegal: re.Pattern[str], length: int) -> str:
 
 
 def coded_name(name: str, illegal: re.Pattern[str], length: int) -> str:
-    """Give a legal name that is unlike that of any other name, by a digest at its end."""
+    """Return a legal name that is unlike that of any other name, by a digest at its end."""
     digest = sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"{illegal.sub('_', name)[: length - 9]}_{digest}"

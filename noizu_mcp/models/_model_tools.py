@@ -90,7 +90,7 @@ class ModelTools(list[JSONObject]):
         self._restores = restores
 
     def name_of(self, model_name: str) -> str:
-        """Give the name of a tool at its server.
+        """Return the name of a tool at its server.
 
         Args:
             model_name: The name by which a model calls it.
@@ -177,7 +177,7 @@ def tools_for(
 
 
 def _map_names(names: list[str], api: ModelApi) -> dict[str, str]:
-    """Give each tool a name that the API takes; a legal name stays."""
+    """Map each tool to a name that the API takes; a legal name stays."""
     if len(set(names)) < len(names):
         (twice, _), *_ = Counter(names).most_common(1)
         raise ValueError(f"two tools have the name {twice!r}; give the servers prefixes")
@@ -247,7 +247,7 @@ def _describe(schema: JSONObject, tool: str, api: ModelApi, budget: Budget | Non
 
 
 def _reason(error: Exception) -> tuple[str, str, str]:
-    """Tell the place, the keyword and the text of a reason not to describe a schema."""
+    """Return the place, the keyword and the text of a reason not to describe a schema."""
     if isinstance(error, StrictModeError):
         return error.path, error.keyword, error.text
     return "", "", "it has too many parts once its references are put in"
@@ -259,7 +259,7 @@ def _open(tool: str, fault: str) -> _Made:
 
 
 def _rename_back(renamed: Mapping[str, str], restore: Restore | None, value: Any) -> object:
-    """Give properties their names back, after the values have theirs.
+    """Restore the names of properties, after the values inside are restored.
 
     The new names end in digests, so no name of a free-form object is one of them.
     """

@@ -56,7 +56,7 @@ def provider_named(name: str) -> ModelApi:
 
 
 def member(call: object, name: str) -> Any:
-    """Give a member of a mapping, or an attribute of an object of the provider's package."""
+    """Return a member of a mapping, or an attribute of an object of the provider's package."""
     return call.get(name) if isinstance(call, Mapping) else getattr(call, name, None)
 
 

@@ -159,12 +159,6 @@ def _write_anthropic(
     return {**written, "is_error": True} if result.is_error else written
 
 
-def _write_openai(
-    call_id: str | None, _: str, result: ToolResult, parts: list[_ResultText | _Medium]
-) -> JSONObject:
-    return {"role": "tool", "tool_call_id": call_id, "content": _as_text(result, parts)}
-
-
 def _write_responses(
     call_id: str | None, _: str, result: ToolResult, parts: list[_ResultText | _Medium]
 ) -> JSONObject:
@@ -225,7 +219,11 @@ def _as_text(result: ToolResult, parts: list[_ResultText | _Medium]) -> str:
 _NO_TEXT: Final = "the tool failed and said no more"
 _WRITERS: Final = {
     "anthropic": _write_anthropic,
-    "openai": _write_openai,
+    "openai": lambda call_id, _, result, parts: {
+        "role": "tool",
+        "tool_call_id": call_id,
+        "content": _as_text(result, parts),
+    },
     "openai-responses": _write_responses,
     "gemini": _write_gemini,
 }

@@ -3,9 +3,9 @@
 A `Dialect` says what an API takes; `Adapter` writes a schema in it. Every keyword that is left out
 becomes a part of the description, so that a model may still obey it, and a loss.
 
-Where every property must be required, an optional one becomes one that may be null, and `restore`
-leaves the null out again. The law of this file: `restore` of a value that the adapted schema allows
-is a value that the original schema allows, unless a loss says otherwise.
+Where every property must be required, an optional one may be null, and `restore` leaves the null
+out again. The law of this file: `restore` of a value that the adapted schema allows is a value that
+the original schema allows, unless a loss says otherwise.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from .._json_schema import BOUNDS, CLOSING, JSON_TYPES
 from .._pointer import escape
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..schema import or_null
 from ._compose import Composer, describe_lost, keys_of, legal_name, types_in
 from ._limits import StrictModeError
@@ -118,7 +118,7 @@ class Adapter(Composer):
             schema["$defs"] = {name: each.schema for name, each in self._definitions.items()}
         return Adapted(schema, restore)
 
-    def _adapt(self, schema: Any, path: str, refs: tuple[str, ...]) -> Adapted:
+    def _adapt(self, schema: JSON, path: str, refs: tuple[str, ...]) -> Adapted:
         ref = schema.get("$ref") if isinstance(schema, dict) else None
         if ref in refs and self.dialect.strict:
             return self._refer(ref, schema, path)
@@ -291,7 +291,7 @@ class Adapter(Composer):
         return Adapted(_described(whole.schema, found, {}), whole.restore)
 
     def _unite(self, parts: Sequence[Adapted]) -> Adapted:
-        """Write that a value is of one of several schemas."""
+        """Write a schema for a value of one of several schemas."""
         if len(parts) < 2:
             return parts[0] if parts else _NEVER
         schema = {"anyOf": [part.schema for part in parts]}
@@ -363,7 +363,7 @@ def _is_of(value: object, kind: str) -> bool:
 
 
 def _described(made: JSONObject, found: JSONObject, lost: JSONObject) -> JSONObject:
-    """Put the description of a schema into what is made of it, with the keywords that are lost."""
+    """Add the description of a schema to the adapted one, with the keywords that are lost."""
     told = {key: value for key, value in lost.items() if key not in ("required", "items")}
     if found.get("default") is not None:
         told["default"] = found["default"]

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from .._errors import McpException
 from .._pointer import unescape
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 
 #: Bytes of a document; that of the largest public API has 12 MB.
 MAX_DOCUMENT: Final = 16 * 2**20
@@ -132,7 +132,7 @@ class ApiDocument:
             node = self.at(pointer)
         raise DocumentError(f"$ref leads in circles: {pointer}")
 
-    def at(self, pointer: object) -> Any:
+    def at(self, pointer: object) -> JSON:
         """Return the value at a reference: `#/components/schemas/Pet`.
 
         Raises:
@@ -168,7 +168,7 @@ class ApiDocument:
         # value of /" (OpenAPI 3.1, "OpenAPI Object").
         return self._read_server({"url": "/"})
 
-    def _read_server(self, server: Any) -> str:
+    def _read_server(self, server: JSON) -> str:
         url = server.get("url") if isinstance(server, Mapping) else None
         if not isinstance(url, str):
             raise DocumentError("a server has no url")

@@ -100,7 +100,7 @@ class _NoCookies(CookieJar):
     """A jar that stays empty: one client of the library sends the requests of all callers."""
 
     def extract_cookies(self, response: object, request: object) -> None:
-        """Keep no cookie of an answer."""
+        """Drop the cookies of an answer."""
 
 
 def _file(part: FormPart) -> tuple[str, _FileField]:

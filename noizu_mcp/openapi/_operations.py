@@ -337,7 +337,7 @@ class _OperationReader:
         return schema
 
     def _output(self, node: JSONObject) -> JSONObject | None:
-        """Give the schema of the result, if the API promises an object of JSON; or None."""
+        """Return the schema of the result, if the API promises an object of JSON; or None."""
         responses = node.get("responses")
         found = responses if isinstance(responses, dict) else {}
         status = next((each for each in _SUCCESS if each in found), None)
@@ -372,7 +372,7 @@ def _leads_away(segment: str) -> bool:
 
 
 def _name(parameters: Iterable[Parameter], path: str) -> dict[str, Parameter]:
-    """Give each parameter the name of an argument; equal names get their place added.
+    """Map names of arguments to parameters; equal names get their place added.
 
     Raises:
         DocumentError: A variable of the path has no parameter.

@@ -17,7 +17,7 @@ from .._errors import DefinitionError, TransportError
 from .._limits import MIB
 from .._log import logger
 from .._util import is_whole
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..components import (
     Changes,
     Context,
@@ -323,7 +323,7 @@ class OpenAPI(ToolProvider, shared=True):
         return request
 
 
-def _check_scheme(name: str, scheme: Any) -> None:
+def _check_scheme(name: str, scheme: JSON) -> None:
     """Check that credentials can be sent as a security scheme says.
 
     Raises:
@@ -337,7 +337,7 @@ def _check_scheme(name: str, scheme: Any) -> None:
         raise DocumentError(f"auth: {name!r} has the scheme {way!r}; give the header in headers=")
 
 
-def _add_credentials(request: ApiRequest, scheme: Any, secret: str) -> ApiRequest:
+def _add_credentials(request: ApiRequest, scheme: JSON, secret: str) -> ApiRequest:
     kind = scheme["type"]
     name, value = "authorization", f"Bearer {secret}"
     if kind == "http" and str(scheme.get("scheme")).lower() == "basic":

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES, modernize_bounds
 from .._media_types import is_text
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..schema import or_null
 from ._document import ApiDocument, DocumentError
 
@@ -55,7 +55,7 @@ class SchemaConverter:
         # chain of them may be longer than Python's stack.
         self._waiting: list[tuple[str, object]] = []
 
-    def convert(self, schema: object) -> Any:
+    def convert(self, schema: object) -> JSON:
         """Convert one schema, and all that it refers to.
 
         Raises:
@@ -113,7 +113,7 @@ class SchemaConverter:
         return isinstance(schema, Mapping) and schema.get(self._left_out) is True
 
     def _refer(self, pointer: Any) -> str:
-        """Put the schema behind a reference into the definitions; return the reference to it."""
+        """Add the schema behind a reference to the definitions; return the reference to it."""
         name = self._names.get(str(pointer))
         if name is None:
             target = self._document.at(pointer)
@@ -137,7 +137,7 @@ def is_binary(schema: Mapping[str, object]) -> bool:
     return schema.get("format") == "binary" or is_raw
 
 
-def without(schema: object, keywords: Container[str]) -> Any:
+def without(schema: object, keywords: Container[str]) -> JSON:
     """Copy a converted schema without some keywords, at any depth."""
     if not isinstance(schema, dict):
         return schema

@@ -6,14 +6,14 @@ and dumps values (`convert/`). A raw JSON Schema has no nodes: it is checked and
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from inspect import Parameter, unwrap
 from json import JSONDecodeError, loads
 from types import FunctionType, MappingProxyType
-from typing import Any, ParamSpec
+from typing import Any
 
 from .._json_schema import CLOSING
-from .._schema_engine import EngineName, named_engine, using_engine
+from .._schema_engine import EngineName, named_engine
 from .._util import called
 from .._value import Frozen, JSONObject
 from ._check import read_schema
@@ -49,7 +49,8 @@ class Shape(Frozen):
         coerces: True if text for other types may be read as what it says; see `coerce_text`.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
-        again: Reads the declaration again.
+        widen: Lets a validator of the schema refuse the values that a class refuses, too; None for
+            a form without such classes.
     """
 
     schema: JSONObject
@@ -60,7 +61,7 @@ class Shape(Frozen):
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, object] = MappingProxyType({})
-    again: "Callable[[], ShapeRead]"
+    widen: Callable[[CompiledSchema], CompiledSchema] | None = None
 
     def on_engine(self, engine: EngineName) -> "ShapeRead":
         """Return the same declaration with values judged by an engine.
@@ -73,8 +74,12 @@ class Shape(Frozen):
         """
         if engine == self.compiled.engine:
             return self, []
-        with using_engine(engine):
-            return self.again()
+        alone, faults = read_schema(self.schema, engine=engine)
+        if alone is None:
+            return None, faults
+        compiled = alone if self.widen is None else self.widen(alone)
+        fields = {**vars(self), "compiled": compiled, "accepts": alone.is_valid}
+        return Shape(**fields), []
 
     def read(self, value: object) -> tuple[Any, list[Violation]]:
         """Check a JSON value and build the typed one.
@@ -105,23 +110,6 @@ class Shape(Frozen):
 #: A shape, or None; and the faults. One of the two is empty.
 ShapeRead = tuple[Shape | None, list[Fault]]
 
-_P = ParamSpec("_P")
-
-
-def _repeatable(read: Callable[_P, ShapeRead]) -> Callable[_P, ShapeRead]:
-    """Let the shapes that a function reads be read again; see `Shape.on_engine`."""
-
-    @wraps(read)
-    def reading(*args: _P.args, **options: _P.kwargs) -> ShapeRead:
-        shape, faults = read(*args, **options)
-        if shape is not None:
-            # Of several readers the first one, which another one may have called, has read it.
-            vars(shape).setdefault("again", partial(reading, *args, **options))
-        return shape, faults
-
-    return reading
-
-
 _NOT_AN_OBJECT = (
     'the root of an input must be of type "object"; '
     "declare a class with fields, a mapping of fields, or a schema with that type"
@@ -134,7 +122,6 @@ _NOT_STRICT = (
 _NO_FORMS = (type(None), bool, int, float, bytes, list, tuple, set, frozenset, FunctionType)
 
 
-@_repeatable
 def read_shape(
     declared: object,
     *,
@@ -218,7 +205,6 @@ def _node_of(state: ParseState, declared: object) -> Node:
     return state.node(declared, class_scope(declared, {}))
 
 
-@_repeatable
 def read_parameters(
     fn: Callable[..., object],
     parameters: Sequence[Parameter],
@@ -334,11 +320,13 @@ def _shape(
             return None, faults
     accepts = compiled.is_valid
     refusals: tuple[type[Exception], ...] = ()
+    widen: Callable[[CompiledSchema], CompiledSchema] | None = None
     if build is not None and state.risky:
         from .convert._class_validation import checked
         from .convert._refusals import REFUSALS
 
-        compiled, refusals = checked(compiled, node, builder, build), REFUSALS
+        widen, refusals = partial(checked, root=node, builder=builder, build=build), REFUSALS
+        compiled = widen(compiled)
     for _, _, each in state.classes:
         _dump.register(each)
     fields = node.fields if isinstance(node, Object) else ()
@@ -349,6 +337,7 @@ def _shape(
         compiled=compiled,
         accepts=accepts,
         refusals=refusals,
+        widen=widen,
         titles=titles,
         completions=_completions(fields),
     )
@@ -375,7 +364,6 @@ def _tester(
     return compile_test
 
 
-@_repeatable
 def read_raw(declared: object, *, input: bool = True, strict: bool = False) -> ShapeRead:
     """Read a JSON Schema: a mapping, or JSON text.
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ._declared_schema import Shape, ShapeRead, read_shape
 from .declare._field_options import Titles
 from .declare._resolve import declarers
@@ -75,7 +75,7 @@ def flat_shape(declared: object) -> ShapeRead:
     return made, []
 
 
-def flat_for(schema: Mapping[str, Any], revision: str) -> JSONObject | None:
+def flat_for(schema: JSONMapping, revision: str) -> JSONObject | None:
     """Return the schema of a form as a protocol revision defines it.
 
     On 2025-06-18 only booleans have a default, the titles of choices stand in `enumNames`, and no
@@ -98,7 +98,7 @@ def flat_for(schema: Mapping[str, Any], revision: str) -> JSONObject | None:
     return {**schema, "properties": older}
 
 
-def _older(field: Mapping[str, Any]) -> JSONObject:
+def _older(field: JSONMapping) -> JSONObject:
     made = dict(field)
     if made["type"] != "boolean":
         made.pop("default", None)
@@ -151,7 +151,7 @@ def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
 
 
 def _flatten(
-    schema: Mapping[str, Any], titles: Mapping[str, Titles], owner: type | None
+    schema: JSONMapping, titles: Mapping[str, Titles], owner: type | None
 ) -> tuple[JSONObject, dict[str, None], list[Fault]]:
     """Return the flat schema, the names for which blank means null, and the faults."""
     faults = [Fault((), text, owner) for text in _root_problems(schema)]
@@ -289,7 +289,7 @@ def _without_null(declared: JSONObject) -> tuple[JSONObject, bool]:
     return made, nullable
 
 
-def _refusal(schema: Mapping[str, Any]) -> str | None:
+def _refusal(schema: JSONMapping) -> str | None:
     """Return the reason why a schema is not a kind of field that forms have, or None."""
     kind = schema.get("type")
     if "$ref" in schema:
@@ -320,7 +320,7 @@ def _strangers(schema: Mapping[str, object], kind: str) -> Iterator[str]:
             yield f"{show(keyword)} is not allowed for {where} in a form; {hint}"
 
 
-def _problems(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
+def _problems(schema: JSONMapping, kind: str) -> Iterator[str]:
     """Yield a problem for each keyword whose value no form can have."""
     if kind == "text":
         if (name := schema.get("format", _FORMATS[0])) not in _FORMATS:
@@ -334,7 +334,7 @@ def _problems(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
         yield from _choice_problems(schema["items"], "anyOf")
 
 
-def _choice_problems(schema: Mapping[str, Any], titled: str) -> Iterator[str]:
+def _choice_problems(schema: JSONMapping, titled: str) -> Iterator[str]:
     """Yield the problems of choices, which stand in `enum` or, with titles, in another keyword."""
     branches = schema.get(titled, [])
     values = [*schema.get("enum", ()), *(branch["const"] for branch in branches)]
@@ -349,14 +349,14 @@ def _choice_problems(schema: Mapping[str, Any], titled: str) -> Iterator[str]:
         yield f"each choice in {titled} needs a title; write enum for choices without titles"
 
 
-def _name_problems(schema: Mapping[str, Any]) -> Iterator[str]:
+def _name_problems(schema: JSONMapping) -> Iterator[str]:
     names = schema.get("enumNames", [""] * len(schema.get("enum", ())))
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not texts or len(names) != len(schema.get("enum", ())):
         yield "enumNames must hold one text for each value of enum, in the same order"
 
 
-def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[object, str]) -> JSONObject:
+def _choices(schema: JSONMapping, titled: str, names: Mapping[object, str]) -> JSONObject:
     """Return the keywords of choices: if there are titles, `titled`, else `enum`."""
     if titled in schema:
         return {titled: [{key: each[key] for key in ("const", "title")} for each in schema[titled]]}

@@ -1,4 +1,4 @@
-"""A schema that came from a peer, and judges values that came from it, too.
+"""A schema of a peer, which judges values of the peer.
 
 Theory of operation. The peer chooses schema and values, so the time for both is bounded. The schema
 obeys the limits of `compile_schema(trusted=False)`. For a value, an upper bound of the work is

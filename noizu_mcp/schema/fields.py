@@ -43,7 +43,7 @@ class NumberOptions(DataOptions, total=False):
 class EnumOptions(DataOptions, total=False):
     """Options of `enum`."""
 
-    titles: Mapping[object, str]
+    titles: Mapping[Any, str]
 
 
 class ObjectOptions(DataOptions, total=False):
@@ -59,7 +59,7 @@ class ArrayOptions(DataOptions, total=False):
     min: int
     max: int
     unique: bool
-    titles: Mapping[object, str]
+    titles: Mapping[Any, str]
 
 
 def string(*misplaced: Never, **options: Unpack[StringOptions]) -> Marker:

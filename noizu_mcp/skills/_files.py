@@ -54,7 +54,7 @@ class Files:
             self.found.clear()
 
     def problem(self, path: Path, text: str, line: int | None = None) -> None:
-        """Note a problem of a file or a folder."""
+        """Record a problem of a file or a folder."""
         shown = relative_path(str(path))
         if not shown.isprintable():
             shown = ascii(shown)  # a problem is one line

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from .._errors import DefinitionError, Problem
 from .._media_types import read_contents
 from .._util import final, got, relative_path
-from .._value import Frozen, JSONObject
+from .._value import Frozen, JSONMapping, JSONObject
 from ..components import ResourceSpec, Table, read_flag, read_options, read_requires
 from ..types import RequireScopes
 from ._files import MANIFEST, Files, Parts, quote_path
@@ -186,7 +186,7 @@ class _Reading:
             files={each.spec.uri: each.spec for each in files},
         )
 
-    def _file(self, parts: Parts, data: bytes, about: Mapping[str, Any] | None) -> "_Served":
+    def _file(self, parts: Parts, data: bytes, about: JSONMapping | None) -> "_Served":
         uri = "skill://" + quote_path((*self.above, *parts))
         mime_type, contents = read_contents(parts[-1], data)
         definition = {"uri": uri, "name": parts[-1]}

@@ -54,7 +54,7 @@ def check_clashes(skills: Iterable[object], resources: Iterable[object]) -> list
 
 
 def expand_skills(items: Iterable[Any]) -> "list[SkillSpec]":
-    """Give the skills of folders that `check_skills` found right, in their order."""
+    """Return the skills of folders without problems, in their order."""
     return [skill for item in items for skill in item.skills]
 
 

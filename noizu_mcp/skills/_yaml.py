@@ -119,7 +119,7 @@ def _explain(error: yaml.MarkedYAMLError) -> BadYaml:
 
 
 def _line(marked: Any) -> int:
-    """Give the line of a node or an event, counted from 1."""
+    """Return the line of a node or an event, counted from 1."""
     return int(marked.start_mark.line) + 1
 
 

@@ -1,12 +1,12 @@
 """Results of a client: the answer of its model, and its roots."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import attrs
 
 from .._util import final
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ._content import Content, as_blocks
 from ._wire import Wire
 
@@ -45,7 +45,7 @@ class SamplingResult(Wire):
     content: tuple[Content, ...] = attrs.field(converter=as_blocks)
     model: str
     stop_reason: str | None = None
-    meta: Mapping[str, Any] | None = None
+    meta: JSONMapping | None = None
 
     @property
     def text(self) -> str:

@@ -1,10 +1,11 @@
 """Values and names that several parts of the protocol share, and the base of results."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self, get_args
+from typing import Final, Literal, Self, get_args
 
 import attrs
 
+from .._value import JSON
 from ._wire import Wire, as_tuple
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -107,7 +108,7 @@ class ContentAnnotations(Wire):
     last_modified: str | None = None
 
 
-def without_envelope(result: object) -> Any:
+def without_envelope(result: object) -> JSON:
     """Remove the envelope that 2026-07-28 adds to every result: `resultType` and the server info.
 
     The session reads both; they are not part of the value.

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import attrs
 
 from .._util import final, json_text
-from .._value import JSONObject, Value
+from .._value import JSONMapping, JSONObject, Value
 from ._common import ContentAnnotations, Icon
 from ._wire import Item, Wire, as_tuple, camel_case, kind_of, merge_extra, read_items, write_items
 
@@ -221,7 +221,7 @@ class Content(Value):
     fields: Mapping[str, Any]
     annotations: ContentAnnotations | None = None
     meta: JSONObject | None = None
-    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+    extra: JSONMapping = attrs.field(factory=dict, kw_only=True)
 
     text = _MakerAndValue(_text, str)
     resource = _MakerAndValue(_resource, ResourceContents)

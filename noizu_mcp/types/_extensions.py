@@ -5,13 +5,13 @@ Sources: `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`; and
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import unquote
 
 import attrs
 
 from .._util import final
-from .._value import JSONObject
+from .._value import JSON, JSONMapping, JSONObject
 from ._common import Result
 from ._wire import Wire
 
@@ -75,7 +75,7 @@ class SkillDefinition(Wire):
 
     uri: str
     frontmatter: JSONObject
-    resources: Any
+    resources: JSON
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class SkillDefinition(Wire):
         return self.uri.rpartition("/")[0]
 
     @property
-    def files(self) -> Mapping[str, Mapping[str, Any]] | None:
+    def files(self) -> Mapping[str, JSONMapping] | None:
         """The members of `resources` by their paths in the folder; None if they are dynamic."""
         if not isinstance(self.resources, list):
             return None

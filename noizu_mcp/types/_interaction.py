@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from .._util import final
-from .._value import JSONObject, Value
+from .._value import JSONMapping, JSONObject, Value
 
 FormContent = TypeVar("FormContent")
 
@@ -92,7 +92,7 @@ class InputRequest(NamedTuple):
     """
 
     method: str
-    params: Mapping[str, Any] = MappingProxyType({})
+    params: JSONMapping = MappingProxyType({})
 
     def to_wire(self) -> JSONObject:
         """Write the JSON object."""

@@ -131,7 +131,7 @@ def as_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _as_hierarchy(given: Mapping[str, Iterable[str]] | None) -> dict[str, frozenset[str]]:
-    """Give for each scope all scopes that it includes, directly or not, and itself."""
+    """Return for each scope all scopes that it includes, directly or not, and itself."""
     direct = {scope: as_scopes(implied) for scope, implied in (given or {}).items()}
     as_scopes(direct)
     return {scope: frozenset({scope, *reachable(scope, direct)}) for scope in direct}

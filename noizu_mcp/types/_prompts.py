@@ -1,12 +1,12 @@
 """Values of prompts: definitions, messages, results; and completion of their arguments."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, Self, get_args
+from typing import Final, Literal, Self, get_args
 
 import attrs
 
 from .._util import final
-from .._value import JSONObject
+from .._value import JSONMapping, JSONObject
 from ._common import Icon, Result, without_envelope
 from ._content import Content, as_blocks
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
@@ -164,7 +164,7 @@ class PromptResult(Result):
 
     messages: tuple[PromptMessage, ...] = attrs.field(converter=as_messages)
     description: str | None = None
-    meta: Mapping[str, Any] | None = None
+    meta: JSONMapping | None = None
 
 
 #: Most values in one answer (server/utilities/completion).

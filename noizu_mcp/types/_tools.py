@@ -6,7 +6,7 @@ from typing import Any, Self
 import attrs
 
 from .._util import UNSET, Unset, final, json_text
-from .._value import JSONObject, Value
+from .._value import JSONMapping, JSONObject, Value
 from ._common import Annotations, Icon, without_envelope
 from ._content import Content, as_blocks
 from ._wire import Item, JsonKind, Wire, as_tuple, kind_of, merge_extra, read_items
@@ -71,8 +71,8 @@ class ToolResult(Value):
     # Type checkers other than mypy know an argument without the underscore only by its alias.
     _structured: object = attrs.field(default=UNSET, alias="structured")
     is_error: bool = attrs.field(default=False, kw_only=True)
-    meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
-    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+    meta: JSONMapping | None = attrs.field(default=None, kw_only=True)
+    extra: JSONMapping = attrs.field(factory=dict, kw_only=True)
     violations: Sequence[str] = attrs.field(default=(), kw_only=True)
 
     def __repr__(self) -> str:

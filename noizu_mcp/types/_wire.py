@@ -15,7 +15,7 @@ import attrs
 
 from .._errors import ProtocolError
 from .._util import json_text, shorten
-from .._value import JSONObject, Value
+from .._value import JSON, JSONMapping, JSONObject, Value
 
 #: Longest quotation of a wrong value in an error, in characters of JSON.
 MAX_QUOTED = 60
@@ -23,7 +23,7 @@ MAX_QUOTED = 60
 
 # A rule and no table of names: a new field needs nothing but its annotation.
 def camel_case(name: str) -> str:
-    """Give the JSON key of a field.
+    """Return the JSON key of a field.
 
     Args:
         name: The Python name: `website_url`, `meta`.
@@ -82,7 +82,7 @@ class JsonKind:
             raise ProtocolError(f"{where}: expected {self.noun}, got {_quote(value)}")
         return value
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: Any) -> JSON:
         """Turn the Python value into a JSON-ready one."""
         return value
 
@@ -215,8 +215,8 @@ class Item(NamedTuple):
 
 def read_items(
     items: Iterable[Item], value: object, where: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Take the described fields out of a JSON object.
+) -> tuple[dict[str, Any], JSONObject]:
+    """Read the described fields of a JSON object.
 
     Args:
         items: The description.
@@ -302,7 +302,7 @@ class Wire(Value):
         extra: Keys that this version of the package does not know, unchanged.
     """
 
-    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+    extra: JSONMapping = attrs.field(factory=dict, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         for item in _items_of(type(self)):

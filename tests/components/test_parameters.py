@@ -235,7 +235,7 @@ class Direct(Toolkit):
 
 
 class Inherited(Direct):
-    """The same methods, and one that calls that of the base."""
+    """The same methods, and a method that calls the base."""
 
     @mcp
     def add(self, a: int = field(min=0), b: int = field(default=2, max=9)) -> int:

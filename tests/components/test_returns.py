@@ -207,7 +207,7 @@ BROKEN = {
     "coroutine": (PLAIN, _coroutine),
     "generator": (PLAIN, lambda: (i for i in ())),
     "content and data": (PLAIN, lambda: [Content.text("x"), 3]),
-    "content that is none": (PLAIN, lambda: [{"type": "text"}]),
+    "malformed content": (PLAIN, lambda: [{"type": "text"}]),
     "result with an object": (PLAIN, lambda: ToolResult("x", Closed())),
     "result with nan": (PLAIN, lambda: ToolResult("x", math.nan)),
     "meta with an object": (PLAIN, lambda: ToolResult("x", meta={"a": Closed()})),

@@ -128,3 +128,16 @@ def test_bad_references_inside_of_python():
     with pytest.raises(SchemaError, match="leads nowhere") as caught:
         compile_schema({"$schema": DIALECT, "items": {"$ref": "#/$defs/a"}}, "python")
     assert not isinstance(caught.value, SchemaUnsupported)
+
+
+def test_a_definition_with_several_references():
+    """A definition that others refer to is written once, in whatever order they come."""
+    small = {"type": "integer", "maximum": 9}
+    for names in (("a", "b"), ("b", "a")):
+        properties = {name: {"$ref": f"#/$defs/{name}"} for name in names}
+        outer = {"properties": {"x": {"$ref": "#/$defs/b"}}}
+        schema = {"properties": properties, "$defs": {"a": outer, "b": small}}
+        compiled = compile_schema(schema, "python")
+        assert compiled.is_valid({"a": {"x": 1}, "b": 2})
+        assert not compiled.is_valid({"a": {"x": 10}, "b": 2})
+        assert not compiled.is_valid({"a": {}, "b": 10})

@@ -183,12 +183,17 @@ def context() -> Context:
     raise NotImplementedError
 
 
+def is_known(ctx: Context) -> bool:
+    return ctx.auth is not None
+
+
 TOOLS = [
     SearchDocs,
     tool(SearchDocs, name="search", description="Alias for search_docs"),
     tool(Utilities, category="Admin", hidden=True),
     tool(Catalog, hidden=True),
     tool(SearchDocs(Index()), name="other"),
+    tool(SearchDocs, available=is_known),
 ]
 SPECS = expand(TOOLS)
 assert_type(SPECS, list[ToolSpec])

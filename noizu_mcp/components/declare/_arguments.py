@@ -70,7 +70,7 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Declared
 def _arguments(
     reader: ComponentReader, name: str, declared: object, shape: Shape | None, faults: list[Fault]
 ) -> DeclaredArguments:
-    """Note the faults of a declaration, and read its completions."""
+    """Record the faults of a declaration, and read its completions."""
     note = reader.declaration.faults
     member = name.partition(".")[0]
     note(name, faults, member)
@@ -106,7 +106,7 @@ def _find(reader: ComponentReader) -> tuple[str, object]:
 def note_misfits(
     reader: ComponentReader, arguments: DeclaredArguments, texts: Iterable[tuple[str, str]]
 ) -> None:
-    """Note problems of the declared arguments.
+    """Record problems of the declared arguments.
 
     Args:
         reader: The class; takes the problems.

@@ -51,7 +51,7 @@ SchemaSide = Literal["input", "output"]
 # One object: it is compiled once, and recognised by its identity.
 @functools.cache
 def open_object() -> Shape:
-    """Give the input of a tool that declares none: any object, delivered as it came."""
+    """Return the input of a tool that declares none: any object, delivered as it came."""
     return typing.cast("Shape", read_raw({"type": "object"})[0])
 
 
@@ -98,7 +98,7 @@ class ClassSchemas:
             self.output = self.output if has_output else self._returned(handler)
 
     def parts(self) -> dict[str, Any]:
-        """Give the fields of `Declared` that the schemas make."""
+        """Return the fields of `Declared` that the schemas make."""
         shape, output = self.input or open_object(), self.output
         # Found here, once: basic/transports of 2026-07-28 has each call compared with its headers.
         mirrored = header_paths(shape.schema)

@@ -44,7 +44,7 @@ class Declared(Frozen):
     fields: Callable[[object], Mapping[str, object]]
 
     def key(self, overrides: Mapping[str, Any]) -> tuple[str, str]:
-        """Give the option that no two registered ones may have in common, and its value."""
+        """Return the option that identifies it among all registered ones, and its value."""
         name = self.kind.key
         value = overrides.get(name, self.options[name])
         prefix = overrides.get("prefix")

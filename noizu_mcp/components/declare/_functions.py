@@ -130,7 +130,7 @@ class _Statement(Declaration):
         owner: type | None = None,
         line: int | None = None,
     ) -> None:
-        """Note a problem; see `Declaration.problem`."""
+        """Record a problem; see `Declaration.problem`."""
         # The parts of a class name its method first; here the function itself is this method.
         steps = path.split(".")
         steps = steps[1:] if steps[0] == self._method else steps
@@ -219,7 +219,7 @@ class _FunctionReader(ComponentReader):
         self.problem("", text)
 
     def _docstring(self) -> str | None:
-        """Give the docstring of the function, or of the class of an object with `__call__`."""
+        """Return the docstring of the function, or of the class of an object with `__call__`."""
         declaration = self.declaration
         written: str | None = declaration.inner.__doc__
         if declaration.inner is type(declaration.function).__call__:
@@ -235,7 +235,7 @@ class _FunctionReader(ComponentReader):
 
 
 def _names_around(function: Any) -> dict[str, object]:
-    """Give the names of the functions around a function, for annotations written as text."""
+    """Return the names of the functions around a function, for annotations written as text."""
     names: dict[str, Any] = {}
     if "<locals>" in function.__qualname__:
         frame: FrameType | None = calling_frame()

@@ -118,13 +118,13 @@ def lost_marks(body: Mapping[str, object]) -> Iterator[tuple[str, int]]:
 
 
 def _inner_functions(value: object) -> list[object]:
-    """Give a value of a class body, and the functions that are directly in it."""
+    """Return a value of a class body, and the functions that are directly in it."""
     # `property` keeps its function in `fget`; `cached_property`, `partial` and their kin in `func`.
     return [_function_of(value), *(getattr(value, name, None) for name in ("fget", "func"))]
 
 
 def hides_mark(value: object) -> bool:
-    """Tell a property, or another object around a method, under which `@mcp` stands."""
+    """Tell whether a value is an object around a method under `@mcp`, such as a property."""
     _, *inner = _inner_functions(value)
     return not hasattr(value, "__code__") and any(
         marked_options(each) is not None for each in inner

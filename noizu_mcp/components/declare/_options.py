@@ -50,40 +50,40 @@ def _of_one_tool(_: object) -> object:
 
 
 def read_any(value: object) -> object:
-    """Take any value; it is checked where it is used."""
+    """Read any value; it is checked where it is used."""
     return value
 
 
 def read_text(value: object) -> str:
-    """Take a text that is not blank."""
+    """Read a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"must be a text that is not empty, {got(value)}")
     return value
 
 
 def read_declared_name(value: object) -> str:
-    """Take a name that is written in source code; the specification's rule holds for it."""
+    """Read a name that is written in source code; the specification's rule holds for it."""
     if not isinstance(value, str) or not DECLARED_NAME.fullmatch(value):
         raise ValueError(f"must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.', {got(value)}")
     return value
 
 
 def _read_run_time_name(value: object) -> str:
-    """Take a name that a program computed: any printable text, `workflow:Tech News Digest`."""
+    """Read a name that a program computed: any printable text, `workflow:Tech News Digest`."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError(f"must be a printable text that is not empty, {got(value)}")
     return value
 
 
 def read_flag(value: object) -> bool:
-    """Take True or False; other values that count as true or false are refused."""
+    """Read True or False; other values that count as true or false are refused."""
     if not isinstance(value, bool):
         raise ValueError(f"must be True or False, {got(value)}")
     return value
 
 
 def read_seconds(value: object) -> float | None:
-    """Take a time limit in seconds, or None for no limit."""
+    """Read a time limit in seconds, or None for no limit."""
     if value is None:
         return None
     if not is_number(value) or value <= 0:
@@ -106,7 +106,7 @@ _read_count: Final = _whole("above 0, or None for no limit", 1)
 
 
 def read_loop(value: object) -> str:
-    """Take the name of a loop."""
+    """Read the name of a loop."""
     if value not in ("trio", "asyncio"):
         raise ValueError(f"must be 'trio' or 'asyncio', {got(value)}")
     return str(value)
@@ -119,7 +119,7 @@ def _read_task(value: object) -> str | None:
 
 
 def read_requires(value: object) -> "RequireScopes | None":
-    """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
+    """Read the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
     if value is None or isinstance(value, types.RequireScopes):
         return value
     names = (value,) if isinstance(value, str) else value
@@ -132,7 +132,7 @@ def read_requires(value: object) -> "RequireScopes | None":
 
 
 def _read_available(value: Any) -> Callable[[object], object] | None:
-    """Take the function that decides who may list and use a component; None for everybody."""
+    """Read the function that decides who may list and use a component; None for everybody."""
     if value is None:
         return None
     # Now: a wrong one would fail with the first list, and hide the component.
@@ -174,7 +174,7 @@ def _read_hints(cls: type[_Hints], value: object) -> _Hints | None:
 
 
 def read_icons(value: object) -> tuple[Icon, ...]:
-    """Take a list of icons."""
+    """Read a list of icons."""
     # The check below refuses a single value that is not an icon.
     icons = tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(icon, Icon) for icon in icons):
@@ -187,7 +187,7 @@ def read_icons(value: object) -> tuple[Icon, ...]:
 
 
 def _read_meta(value: object) -> JSONObject | None:
-    """Take `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
+    """Read `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -224,7 +224,7 @@ def _read_uri(value: object) -> str:
 
 
 def _read_uri_template(value: object) -> str:
-    """Take a template of absolute URIs that tells its variables apart."""
+    """Read a template of absolute URIs that tells its variables apart."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
     # Most servers have no templates; without this their import would pay for the parser.
@@ -249,7 +249,7 @@ def _read_mime_type(value: object) -> str:
 
 
 def read_prefix(value: object) -> str:
-    """Take a word that is put before names, and before the schemes of URIs."""
+    """Read a word that is put before names, and before the schemes of URIs."""
     if not isinstance(value, str) or not re.fullmatch(_PREFIX, value):
         raise ValueError(
             "must be a letter, then letters, digits, '_', '-' and '.', 64 characters at most,"
@@ -259,7 +259,7 @@ def read_prefix(value: object) -> str:
 
 
 def add_prefix(prefix: str, option: str, value: str) -> str:
-    """Put a prefix before the value of the option that identifies a component.
+    """Add a prefix before the value of the option that identifies a component.
 
     Args:
         prefix: The prefix: `eu`, or `eu_`, which means the same.
@@ -335,7 +335,7 @@ STATEMENT_ONLY: Final = frozenset(
 
 
 def options_of(place: str) -> dict[str, OptionReader]:
-    """Give the options of a place: `Tool`, `mcp`, `tool`.
+    """Return the options of a place: `Tool`, `mcp`, `tool`.
 
     Returns:
         The reader of each.

@@ -121,7 +121,7 @@ class Declaration:
         self._check_body()
 
     def _attributes(self, table: Table) -> dict[str, object]:
-        """Give the options that the body has as attributes, without options that have no value."""
+        """Return the options that the body has as attributes, and that have a value."""
         found = _option_attributes(self.cls, table)
         for name, value in [*found.items()]:
             if hasattr(type(value), "__get__") and not is_method(value):
@@ -164,7 +164,7 @@ class Declaration:
         return None if any(marked_options(value) is not None for value in values) else owner
 
     def _options_of(self, base: type, table: Table) -> dict[str, object]:
-        """Give the options of a base; the options of a mixin are attributes, not checked before."""
+        """Return the options of a base; a mixin has unchecked attributes in their place."""
         found: dict[str, object] | None = vars(base).get("__mcp_options__")
         if found is not None:
             return found
@@ -186,7 +186,7 @@ class Declaration:
         return type_arguments(self.cls)
 
     def types_of(self, owner: type | None) -> Types:
-        """Give the types of the type variables in the body of a class of its MRO."""
+        """Return the types of the type variables in the body of a class of its MRO."""
         return NO_TYPES if owner is None else self.types.get(owner, NO_TYPES)
 
     def problem(
@@ -197,7 +197,7 @@ class Declaration:
         owner: type | None = None,
         line: int | None = None,
     ) -> None:
-        """Note a problem.
+        """Record a problem.
 
         Args:
             path: The place from the class on: `Input.limit`; "" for the class itself.
@@ -271,7 +271,7 @@ class Declaration:
         return False
 
     def faults(self, path: str, faults: Iterable[Fault], member: str) -> None:
-        """Note faults of a schema, or of the declaration of one.
+        """Record faults of a schema, or of the declaration of one.
 
         Args:
             path: The place of the declaration, from the class on: `Input`, `read_file.input`.
@@ -315,7 +315,7 @@ def _option_attributes(cls: type, table: Table) -> dict[str, object]:
 
 
 def is_method(value: object) -> bool:
-    """Tell a method from data in a class body."""
+    """Tell whether a value of a class body is a method."""
     return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
 
 
@@ -371,7 +371,7 @@ class ComponentMeta(BodyMeta):
 
 
 def class_of(target: object) -> type:
-    """Give the class of an instance; a class is its own."""
+    """Return the class of an instance; a class is its own."""
     return target if isinstance(target, type) else type(target)
 
 
@@ -398,7 +398,7 @@ class FunctionComponent:
 
 
 def kind_of(target: object) -> ComponentKind | None:
-    """Give the kind of a class, of an instance or of a function; None for anything else."""
+    """Return the kind of a class, of an instance or of a function; None for anything else."""
     if isinstance(target, FunctionComponent):
         return target.kind
     cls = class_of(target)
@@ -406,7 +406,7 @@ def kind_of(target: object) -> ComponentKind | None:
 
 
 def is_root(cls: type) -> bool:
-    """Tell `Tool`, `Toolkit` and their kin from their subclasses."""
+    """Tell whether a class is `Tool`, `Toolkit` or another root, not a subclass."""
     # The metaclass leaves the options on every class but the roots, whose statements it ignores.
     return isinstance(cls, ComponentMeta) and "__mcp_options__" not in vars(cls)
 
@@ -418,7 +418,7 @@ def is_abstract(cls: type) -> bool:
 
 
 def unfinished(cls: type) -> str | None:
-    """Say what a class lacks to be a component: a method that is abstract, or types; else None."""
+    """Return what a class lacks to be a component, a method or types; None if it is complete."""
     lacking = ", ".join(sorted(getattr(cls, "__abstractmethods__", ())))
     if lacking:
         return f"has no {lacking}, which is abstract; write it, or leave it to a subclass"

@@ -53,7 +53,7 @@ def find_typos(
 
 
 def _is_slip(word: str, meant: str) -> bool:
-    """Tell a misspelling from another word; `nearest` judges the rest."""
+    """Tell whether a word may be misspelt; `nearest` judges the rest."""
     left, right = (text.lower().replace("_", "") for text in (word, meant))
     if len(left) == len(right):
         return len(left) >= _LONG or sorted(left) == sorted(right)

@@ -144,7 +144,7 @@ class Signature:
             self.parameters.append(p if same else p.replace(annotation=annotation))
 
     def take_given(self, owner: type | None, row: CallForm) -> bool:
-        """Take out the parameters whose values a call does not pass; False if `self` is missing.
+        """Remove the parameters whose values a call does not pass; False if `self` is missing.
 
         Args:
             owner: The class that has the method; None for a function.
@@ -193,7 +193,7 @@ class Signature:
 
 
 def _misfit(attribute: str, found: object, signature: inspect.Signature) -> str | None:
-    """Say why a value in a class body cannot be read as a method; None if it can."""
+    """Return why a value in a class body cannot be read as a method; None if it can."""
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
     name = getattr(code_of(function), "__name__", attribute)
     if isinstance(found, staticmethod) and next(iter(signature.parameters), "") in ("self", "cls"):
@@ -209,7 +209,7 @@ def _misfit(attribute: str, found: object, signature: inspect.Signature) -> str 
 def _sort(
     signature: Signature, row: CallForm, *, declared: bool
 ) -> tuple[list[tuple[Parameter, str]], list[Parameter]]:
-    """Tell the parameters that take an offered value from the properties of the input."""
+    """Separate the parameters that take an offered value from the properties of the input."""
     has_input, example = "args" in row.offers, signature.example(*row.offers)
     taken: dict[str, str] = {}
     others: list[Parameter] = []
@@ -321,7 +321,7 @@ def _check_positions(
 
 
 def code_of(function: object) -> Any:
-    """Give the function under a partial or a bound method, or in an instance with `__call__`."""
+    """Return the function under a partial or a bound method, or in an instance with `__call__`."""
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -380,7 +380,7 @@ def declares_input(p: Parameter) -> bool:
 
 
 def is_context(p: Parameter) -> bool:
-    """Tell a parameter that takes the context: by its annotation; without one, by its name."""
+    """Tell whether a parameter takes the context: by its annotation; without one, by its name."""
     # The name decides only where the annotation says nothing: `ctx: str` is an argument.
     if isinstance(p.annotation, str) or p.annotation in (Parameter.empty, Any, object):
         return p.name in CONTEXT_NAMES

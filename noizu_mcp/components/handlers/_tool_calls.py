@@ -35,7 +35,7 @@ class CallingRequest(Protocol):
         """The server, whose options say how arguments are read."""
 
     def note_coercion(self) -> None:
-        """Note for listeners that the arguments had text for other types."""
+        """Record for listeners that the arguments had text for other types."""
 
 
 def prepare(
@@ -177,7 +177,7 @@ def _unstructured(spec: ToolSpec | None, result: ToolResult) -> CheckedResult:
 
 
 def _blocks(output: Shape | None, value: object) -> object:
-    """Tell content from data: the blocks that a value is, or None when it is something else."""
+    """Return the content blocks that a value is; None for data."""
     if isinstance(value, Content):
         return value
     if not isinstance(value, (list, tuple)) or not value:

@@ -39,31 +39,35 @@ _AS_SENT: Final[object] = _AsSent()
 
 @overload
 def bind_definition(
-    definition: ToolDefinition, handler: Callable[[Any, Any], Awaitable[object]], **options: Any
+    definition: ToolDefinition,
+    handler: Callable[[Any, Any], Awaitable[object]],
+    **options: Any,
 ) -> ToolSpec: ...
 @overload
 def bind_definition(
     definition: PromptDefinition,
-    handler: Callable[[Any, object], Awaitable[object]],
+    handler: Callable[[Any, Any], Awaitable[object]],
     complete: Complete | None = None,
-    **options: object,
+    **options: Any,
 ) -> PromptSpec: ...
 @overload
 def bind_definition(
-    definition: ResourceDefinition, handler: Callable[[str, Any], Awaitable[Any]], **options: Any
+    definition: ResourceDefinition,
+    handler: Callable[[str, Any], Awaitable[object]],
+    **options: Any,
 ) -> ResourceSpec: ...
 @overload
 def bind_definition(
     definition: ResourceTemplateDefinition,
-    handler: Callable[[str, object, Any], Awaitable[Any]],
+    handler: Callable[[str, Any, Any], Awaitable[object]],
     complete: Complete | None = None,
-    **options: object,
+    **options: Any,
 ) -> TemplateSpec: ...
 def bind_definition(
     definition: Any,
     handler: Callable[..., Awaitable[object]],
     complete: Complete | None = None,
-    **options: object,
+    **options: Any,
 ) -> Bound:
     """Make a component of its definition and a coroutine function; a provider may list it.
 

@@ -33,6 +33,7 @@ from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, Too
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
+    from .._context import Context
 
 # Options that several tools must not share: each tool would have them.
 _SINGULAR: Final = ("name", "title", "description")
@@ -75,7 +76,7 @@ class SharedOptions(TypedDict, total=False):
     visible: bool
     timeout: float | None
     requires: "RequireScopes | str | Sequence[str] | None"
-    available: Callable[[object], object] | None
+    available: "Callable[[Context], object] | None"
     loop: Literal["trio", "asyncio"]
 
 
@@ -183,7 +184,7 @@ def _maker(kind: ComponentKind) -> str:
 
 
 def as_registration(item: object, feature: str = "") -> Registration:
-    """Take a registration as it is, and anything else as one without overrides.
+    """Return a registration as it is, and anything else as one without overrides.
 
     Args:
         item: A registration, a component class, an instance, or a function.
@@ -325,7 +326,7 @@ def _problems(target: Any, overrides: Mapping[str, object], feature: str) -> lis
 
 
 def _stranger(target: Any, feature: str) -> str:
-    """Say that something cannot be registered here, and where it can be or how to write it."""
+    """Describe why something cannot be registered here, and what to do instead."""
     noun, example = feature.removesuffix("s"), _EXAMPLES[feature]
     kind = kind_of(target)
     # A bound method of an instance, `kit.read_file`.

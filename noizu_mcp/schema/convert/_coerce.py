@@ -17,13 +17,14 @@ from weakref import WeakKeyDictionary
 
 from ..._json_schema import TYPES
 from ..._limits import Limits
+from ..._value import JSONMapping
 from ...jsonrpc import parse_json
 from ..jsonschema._document import Document
 from ..jsonschema._keywords import DIALECTS
 from ..jsonschema._values import is_deeper, type_of
 
 #: Subschemas that hold together; none of them says anything about a value that has no subschema.
-Together = tuple[Mapping[str, Any], ...]
+Together = tuple[JSONMapping, ...]
 
 # More alternatives than a declaration has; a schema with more of them is not looked into.
 _MAX_ALTERNATIVES: Final = 64
@@ -224,32 +225,24 @@ class _Walk:
             return value
         if isinstance(value, str):
             return self._text(options, value, depth)
-        if isinstance(value, dict):
-            return self._object(options, value, depth + 1)
-        return self._array(options, value, depth + 1) if isinstance(value, list) else value
+        if isinstance(value, (dict, list)):
+            return self._container(options, value, depth + 1)
+        return value
 
-    def _object(self, options: PlaceOptions, value: dict[str, object], depth: int) -> object:
+    def _container(
+        self, options: PlaceOptions, value: dict[str, object] | list[object], depth: int
+    ) -> object:
         options = self._reader.choose(options, value)
-        made: dict[str, object] | None = None
-        for name, inner in value.items():
+        # A member has a name, an item an index.
+        inside: Any = self._reader.member if isinstance(value, dict) else self._reader.item
+        made: Any = None
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
             if inner.__class__ not in (str, dict, list):
                 continue
-            read = self.value(self._reader.member(options, name), inner, depth)
+            read = self.value(inside(options, step), inner, depth)
             if read is not inner:
-                made = dict(value) if made is None else made
-                made[name] = read
-        return value if made is None else made
-
-    def _array(self, options: PlaceOptions, value: list[object], depth: int) -> object:
-        options = self._reader.choose(options, value)
-        made: list[object] | None = None
-        for index, inner in enumerate(value):
-            if inner.__class__ not in (str, dict, list):
-                continue
-            read = self.value(self._reader.item(options, index), inner, depth)
-            if read is not inner:
-                made = list(value) if made is None else made
-                made[index] = read
+                made = value.copy() if made is None else made
+                made[step] = read
         return value if made is None else made
 
     def _text(self, options: PlaceOptions, text: str, depth: int) -> object:
@@ -288,7 +281,7 @@ def _product(left: list[Together], right: list[Together]) -> list[Together]:
     return [(*one, *other) for one in left for other in right]
 
 
-def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
+def _nodes(options: PlaceOptions) -> Iterable[JSONMapping]:
     return (node for alternative in options.alternatives for node in alternative)
 
 
@@ -297,7 +290,7 @@ def _rest(node: Mapping[str, object]) -> object:
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
 
-def _item_schema(node: Mapping[str, Any], index: int) -> object:
+def _item_schema(node: JSONMapping, index: int) -> object:
     first, rest = node.get("prefixItems", ()), node.get("items", True)
     if isinstance(rest, list):  # the form before 2020-12
         return True
@@ -308,7 +301,7 @@ def _kinds_together(together: Together) -> frozenset[str]:
     return _ALL.intersection(*map(_kinds, together))
 
 
-def _kinds(node: Mapping[str, Any]) -> frozenset[str]:
+def _kinds(node: JSONMapping) -> frozenset[str]:
     """Return the JSON types that a subschema allows; "number" includes "integer"."""
     found: Iterable[str] = node.get("type", _ALL)
     kinds = {found} if isinstance(found, str) else set(found)

@@ -73,7 +73,7 @@ def dump_value(value: Any) -> Any:
 
 
 def register(node: Object) -> None:
-    """Keep how the instances of a class are dumped; only its form knows names and absence."""
+    """Register the dump function of a class; only its form knows names and absence."""
     if node.make == "dict":
         return
     fields = [

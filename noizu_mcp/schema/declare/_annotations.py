@@ -233,7 +233,7 @@ _COLLECTIONS: tuple[tuple[Iterable[type], Callable[..., Node]], ...] = (
 )
 
 
-# Return annotations under which nothing is known of a result, or it is text.
+# Return annotations that say nothing about a result, or that it is text.
 _SILENT = (str, None, NoneType, Any, object, dict, list, NoReturn, Never, Parameter.empty)
 
 

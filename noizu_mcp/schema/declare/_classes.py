@@ -258,7 +258,7 @@ def _is_risky(cls: Any) -> bool:
 
 
 def _describe(cls: type, node: Object) -> None:
-    """Take the descriptions of an object and of its fields from docstrings, bases included."""
+    """Read the descriptions of an object and of its fields in docstrings, bases included."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         docstring = base.__dict__.get("__doc__")

@@ -53,7 +53,7 @@ def _size_option(node: Node, name: str) -> str:
 
 
 def apply_validator(node: Node, validator: object) -> list[str]:
-    """Put the demands of an attrs validator on a node, where JSON Schema has a keyword for them.
+    """Apply an attrs validator to a node, where JSON Schema has a keyword for it.
 
     The validator itself still runs when the instance is made, so no demand is lost.
 

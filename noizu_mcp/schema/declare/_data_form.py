@@ -49,7 +49,7 @@ class DataArguments:
         return self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
-        # Of a tuple, too, there is one only if all values have one.
+        # As with a tuple, all values must have a hash.
         return hash(frozenset(self.__dict__.items()))
 
     def __repr__(self) -> str:

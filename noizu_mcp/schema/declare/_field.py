@@ -127,7 +127,7 @@ class ConstraintOptions(TypedDict, total=False):
 class FieldOptions(CommonOptions, ConstraintOptions, total=False):
     """Options of `field`."""
 
-    titles: Mapping[object, str]
+    titles: Mapping[Any, str]
 
 
 class ArgumentOptions(ConstraintOptions, total=False):

@@ -97,7 +97,7 @@ def marker_problems(marker: Marker) -> list[str]:
 
 
 def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
-    """Put the options that bound values on a node, or on those types of a union that take them.
+    """Apply the options that bound values to a node, or to those types of a union that take them.
 
     Args:
         node: The type of the field.
@@ -193,7 +193,7 @@ def form_titles(node: Node) -> dict[str, Titles]:
 
 
 def _title_choices(node: Node, titles: Mapping[object, str]) -> list[str]:
-    """Put titles on an enum, on a list of one, or on the enums of a union.
+    """Set the titles of an enum, of a list of one, or of the enums of a union.
 
     Returns:
         The problems: a title for a value that is not a choice, or no choices at all.

@@ -9,9 +9,11 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
-from operator import attrgetter
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, dataclass_transform
+
+from ..._value import JSONObject
 
 #: Fields of a form once its classes are written out: a class that is written out twice at each of
 #: many levels grows without bound.
@@ -52,28 +54,18 @@ class Format(NamedTuple):
     total: bool
 
 
-def _uuid(cls: type) -> Callable[[str], object]:
-    def parse(text: str) -> object:
-        # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
-        if len(text) != 36:
-            raise ValueError("not 36 characters")
-        return cls(text)
-
-    return parse
+def _uuid(cls: type, text: str) -> object:
+    # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
+    if len(text) != 36:
+        raise ValueError("not 36 characters")
+    return cls(text)
 
 
-def _base64(_cls: type) -> Callable[[str], object]:
-    def parse(text: str) -> bytes:
-        try:
-            return b64decode(text, validate=True)
-        except Base64Error as error:
-            raise ValueError(str(error)) from None
-
-    return parse
-
-
-def _called(cls: type) -> Callable[[str], object]:
-    return cls
+def _base64(_cls: type, text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except Base64Error as error:
+        raise ValueError(str(error)) from None
 
 
 # A length of time of RFC 3339, appendix A, without years and months, which have no fixed length; a
@@ -85,42 +77,38 @@ _DURATION: Final = (
 _UNITS: Final = ("weeks", "days", "hours", "minutes", "seconds")
 
 
-def _duration(cls: type) -> Callable[[str], object]:
-    def parse(text: str) -> object:
-        found = re.fullmatch(_DURATION, text)
-        if found is None:
-            raise ValueError("not an ISO 8601 duration")
-        sign, *amounts = found.groups()
-        parts = zip(_UNITS, amounts, strict=True)
-        value = cls(**{unit: float(amount) for unit, amount in parts if amount is not None})
-        return -value if sign else value
-
-    return parse
+def _duration(cls: Any, text: str) -> object:
+    found = re.fullmatch(_DURATION, text)
+    if found is None:
+        raise ValueError("not an ISO 8601 duration")
+    sign, *amounts = found.groups()
+    parts = zip(_UNITS, amounts, strict=True)
+    value = cls(**{unit: float(amount) for unit, amount in parts if amount is not None})
+    return -value if sign else value
 
 
-# Of a class that is known by its name only.
-_ISO: Callable[[object], object] = attrgetter("fromisoformat")
 _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 # The types are recognised by name: only a program that uses one loads its module. `format` is an
 # annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
 # refused after the schema accepted it; see `convert/_class_validation.py`.
-# The module and name of a class → the name in messages, the keywords, the maker of the parser.
+# The module and name of a class → the name in messages, the keywords, and the parser, which takes
+# the class and a text; None for `fromisoformat`, or else the class.
 # The top-level module counts: since 3.13 the classes of pathlib are defined in a submodule.
-_FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, object], Callable[[Any], Any]]] = {
-    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _ISO),
-    ("datetime", "date"): ("date", {"format": "date"}, _ISO),
-    ("datetime", "time"): ("time", {"format": "time"}, _ISO),
+_FORMATS: Mapping[tuple[str, str], tuple[str, JSONObject, Callable[[Any, str], object] | None]] = {
+    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, None),
+    ("datetime", "date"): ("date", {"format": "date"}, None),
+    ("datetime", "time"): ("time", {"format": "time"}, None),
     ("uuid", "UUID"): ("uuid", {"format": "uuid"}, _uuid),
-    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, _called),
+    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, None),
     ("datetime", "timedelta"): ("duration", {"format": "duration"}, _duration),
     ("builtins", "bytes"): ("base64", {"contentEncoding": "base64"}, _base64),
-    ("ipaddress", "IPv4Address"): ("ipv4", {"format": "ipv4"}, _called),
-    ("ipaddress", "IPv6Address"): ("ipv6", {"format": "ipv6"}, _called),
-    ("ipaddress", "IPv4Network"): ("IPv4 network", {}, _called),
-    ("ipaddress", "IPv6Network"): ("IPv6 network", {}, _called),
+    ("ipaddress", "IPv4Address"): ("ipv4", {"format": "ipv4"}, None),
+    ("ipaddress", "IPv6Address"): ("ipv6", {"format": "ipv6"}, None),
+    ("ipaddress", "IPv4Network"): ("IPv4 network", {}, None),
+    ("ipaddress", "IPv6Network"): ("IPv6 network", {}, None),
     **dict.fromkeys(
         (("pathlib", "Path"), ("pathlib", "PurePath"), ("pathlib", "PurePosixPath")),
-        ("path", {}, _called),
+        ("path", {}, None),
     ),
 }
 # Their parsers take every text that the keywords accept.
@@ -132,8 +120,9 @@ def text_format(cls: type) -> Format | None:
     made = _FORMATS.get((cls.__module__.partition(".")[0], cls.__qualname__))
     if made is None:
         return None
-    name, keywords, maker = made
-    return Format(name, keywords, maker(cls), name in _TOTAL)
+    name, keywords, own = made
+    parse = partial(own, cls) if own else getattr(cls, "fromisoformat", cls)
+    return Format(name, keywords, parse, name in _TOTAL)
 
 
 def find_named(cls: type, table: Mapping[tuple[str, str], _Entry]) -> _Entry | None:

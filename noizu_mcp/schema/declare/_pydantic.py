@@ -273,7 +273,7 @@ _READ = ("description", "examples", "title")
 
 
 def split_entries(entries: Iterable[object]) -> tuple[list[object], list[object]]:
-    """Tell the entries of `Annotated` that only pydantic can read from the others.
+    """Separate the entries of `Annotated` that only pydantic can read from the others.
 
     Args:
         entries: The entries.

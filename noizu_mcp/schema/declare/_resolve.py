@@ -1,4 +1,4 @@
-"""Names in annotations: the objects that text in an annotation stands for, where they exist yet.
+"""Names in annotations: the objects that text in an annotation refers to, if they exist.
 
 An annotation is text under `from __future__ import annotations`, or where it names a class that is
 defined later. Its names are looked up as Python would: in the class itself, in the function or the

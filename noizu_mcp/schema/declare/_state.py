@@ -1,8 +1,8 @@
 """The state of reading a declaration, and the fields that it reads.
 
 A declaration is read once, from the top down. An annotation becomes a node, a class becomes an
-object node with its fields. A problem is noted with the path of the field, and
-reading goes on with a node for any value, so that all problems are reported together.
+object node with its fields. A problem is recorded with the path of the field;
+then reading continues with a node for any value, so that all problems are reported together.
 """
 
 import sys
@@ -76,12 +76,12 @@ class ParseState:
         self.sided = False
 
     def fault(self, text: str) -> None:
-        """Note a problem at the present place."""
+        """Record a problem at the present place."""
         self.faults.append(Fault(self.path, text, self.owner))
 
     @contextmanager
     def at(self, name: str | int | None, owner: type | None) -> Iterator[None]:
-        """Stand at a field, or (with None) at a class as a whole, for the length of the block."""
+        """Report faults of the block at a field; or, with None, at the class as a whole."""
         outside = self.path, self.owner
         self.path = self.path if name is None else (*self.path, name)
         self.owner = owner
@@ -153,18 +153,18 @@ class ParseState:
         return self.node(annotation, scope), left
 
     def _unknown(self, error: Unresolved) -> Node:
-        """Note a name that does not exist, at least not yet."""
+        """Record a name that does not exist, at least not yet."""
         self.unresolved = True
         self.fault(str(error))
         return Node()
 
     def check_marker(self, marker: Marker) -> None:
-        """Note the problems of a marker that do not depend on its type."""
+        """Record the problems of a marker that do not depend on its type."""
         for problem in marker_problems(marker):
             self.fault(problem)
 
     def constrain(self, node: Node, options: Mapping[str, object]) -> None:
-        """Put those options on a node that are about its type."""
+        """Apply the options that are about a type to its node."""
         self.titled = self.titled or not options.keys().isdisjoint(("title", "titles"))
         for problem in constrain(node, options):
             self.fault(problem)
@@ -177,7 +177,7 @@ class ParseState:
         marker: Any = None,
         **about: object,
     ) -> ObjectField:
-        """Read a field that has an annotation and perhaps a marker. The state stands at the field.
+        """Read a field with an annotation, and perhaps a marker; faults are reported at the field.
 
         Args:
             name: The name on the wire.
@@ -278,7 +278,7 @@ class ParseState:
 
 
 def _unwrap(annotation: Any, scope: NameScope) -> tuple[object, list[Any], bool | None]:
-    """Take off the parts of an annotation that are about the field, not about its type.
+    """Remove the parts of an annotation that are about the field, not about its type.
 
     Returns:
         The annotation of the type; the entries of `Annotated`; and True for `Required[...]`, False

@@ -1,8 +1,8 @@
 """The engines, and the choice of one of them.
 
 An engine is a module with the members of `Engine`. The native one serves wherever it loads, unless
-another one is named. It is loaded with the first schema that needs it, so only then it shows
-whether it can be.
+another one is named. It is loaded with the first schema that needs it; whether it loads is known
+only then.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def choose_engine(name: str | None = None) -> EngineName | None:
     """Return the name of the engine to compile with, None for the native one where it loads.
 
     Args:
-        name: An engine; None for the one of the context or of the environment.
+        name: An engine; None for the engine that the environment names.
 
     Raises:
         ValueError: There is no such engine.

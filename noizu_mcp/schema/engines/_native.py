@@ -121,7 +121,7 @@ def _options(
         return {**options, "offline": True}
 
     def retrieve(uri: str) -> Any:
-        """Stand in for the engine's own retrieval, which would go to the network."""
+        """Replace the retrieval of the engine, which would go to the network."""
         return documents[uri.partition("#")[0]]
 
     options["retriever"] = retrieve

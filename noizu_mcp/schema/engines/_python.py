@@ -5,8 +5,8 @@ which makes Python code of it. Any other schema, and every schema of a peer, is 
 walk that also finds the words for violations: several times slower, and no text of a peer becomes
 code. What neither can judge exactly is refused by name, never guessed.
 
-A recursive schema is walked, too: code would judge a part of a value twice as often at each level,
-where alternatives refer back, and the walk judges it once.
+A recursive schema with several ways back from one place is walked, too: code would judge a part of
+a value twice as often at each level, and the walk judges it once.
 
 The code generator is not a public interface: setup.cfg pins the minor release, and the official
 suite shows whether a new one may be let in. It is loaded when the first schema is compiled.
@@ -24,7 +24,7 @@ from ..._errors import SchemaUnsupported
 from ..._json_schema import BOUNDS, COMBINING, SIZES
 from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
-from ..jsonschema._keywords import DIALECTS, LATEST, RULES
+from ..jsonschema._keywords import DIALECTS, LATEST, RULES, walk
 from ..jsonschema._values import CompilePart, Verdict, equal_pairs, is_encodable, is_multiple
 from ..jsonschema._violation import show
 from ..report._explain import Explainer
@@ -67,12 +67,23 @@ def compile_document(document: Document, *, trusted: bool) -> tuple[Verdict, Com
             translate(pattern)
         except PatternRefusedError as error:
             raise _unsupported("pattern", f"a pattern: {error}") from None
-    common = all(_WALKED.isdisjoint(node) for node in document.reachable())
-    if trusted and common and document.dialect == LATEST and not document.survey.recursive:
+    nodes = document.reachable()
+    common = document.dialect == LATEST and all(_WALKED.isdisjoint(node) for node in nodes)
+    doubles = document.survey.recursive and any(map(_refers_twice, nodes))
+    if trusted and common and not doubles:
         # The generator fails in many ways where it cannot express a schema.
         with suppress(Exception):
             return _generated(document), _refuse_part
     return Explainer(document, match_pattern).judge, _refuse_part
+
+
+def _refers_twice(node: JSONObject) -> bool:
+    """Tell if several references of a node may judge the same part of a value."""
+    groups = [part for keyword in COMBINING for part in node.get(keyword, ())]
+    aside = (*COMBINING, "$ref", "$defs", "definitions")
+    groups.append({keyword: value for keyword, value in node.items() if keyword not in aside})
+    refers = [any("$ref" in each for _path, each in walk(group)) for group in groups]
+    return sum(refers) + ("$ref" in node) > 1
 
 
 def _refuse_part(_part: object) -> Verdict:
@@ -236,7 +247,7 @@ class Generator(CodeGeneratorDraft07):
     _variable: object
 
     def exc(self, *_args: object, **_kwargs: object) -> None:
-        """Write the rejection: no message, whatever the original has to say."""
+        """Write the rejection, without the message of the original."""
         self.l("raise Mismatch")
 
     def generate_ref(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES, TYPES
 from ..._pointer import Path
 from ..._util import is_number
+from ..._value import JSONMapping, JSONObject
 from ._violation import Fault, show
 
 LATEST = "https://json-schema.org/draft/2020-12/schema"
@@ -126,7 +127,7 @@ def subschemas(schema: Mapping[str, object]) -> Iterator[tuple[Path, object]]:
             yield from (((keyword, index), item) for index, item in enumerate(value))
 
 
-def walk(schema: object) -> Iterator[tuple[Path, dict[Any, Any]]]:
+def walk(schema: object) -> Iterator[tuple[Path, JSONObject]]:
     """Yield every schema object below and including this one, parents first, without recursion."""
     waiting: list[tuple[Path, object]] = [((), schema)]
     while waiting:
@@ -161,7 +162,7 @@ def dialect_of(schema: Mapping[str, object] | bool) -> str:
 _JUDGES = frozenset({"$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"})
 
 
-def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+def or_null(schema: JSONMapping) -> JSONObject:
     """Return a schema that accepts null too; an `enum` that is no list stays as it is."""
     made = dict(schema)
     if not made:

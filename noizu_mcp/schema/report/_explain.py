@@ -31,40 +31,44 @@ _ARRAY = (list, tuple)
 
 
 def _reference(out: ViolationList, keyword: str, part: Part) -> None:
-    walk, node = out.walk, part.node
+    node, value, path = part
+    walk = out.walk
     target = walk.target(keyword, node)
     if target is not None:
-        out.merge(walk.attempt(target, part.value, part.path))
+        out.merge(walk.attempt(target, value, path))
         return
     # The engine judges the reference alone, so it needs the absolute address.
     address = walk.explainer.document.address_of(node[keyword], node)
-    if not walk.explainer.accepts("$ref", address, part.value):
+    if not walk.explainer.accepts("$ref", address, value):
         out.add_broken(keyword, part)
 
 
 def _by_engine(out: ViolationList, keyword: str, part: Part) -> None:
     """Judge a value by a keyword that only the engine knows."""
-    if not out.walk.explainer.accepts(keyword, part.node[keyword], part.value):
+    node, value, _path = part
+    if not out.walk.explainer.accepts(keyword, node[keyword], value):
         out.add_broken(keyword, part)
 
 
 def _enum(out: ViolationList, keyword: str, part: Part) -> None:
-    if identity(part.value) not in out.walk.explainer.choices(part.node):
+    node, value, _path = part
+    if identity(value) not in out.walk.explainer.choices(node):
         out.add_broken(keyword, part)
 
 
 def _pattern(out: ViolationList, keyword: str, part: Part) -> None:
-    pattern, text = part.node[keyword], part.value
-    if isinstance(text, str) and not out.walk.explainer.matches(pattern, text):
+    node, value, _path = part
+    if isinstance(value, str) and not out.walk.explainer.matches(node[keyword], value):
         out.add_broken(keyword, part)
 
 
 def _items(out: ViolationList, _keyword: str, part: Part) -> None:
-    if isinstance(part.value, _ARRAY):
-        first, rest = _item_schemas(part.node)
-        for index, item in enumerate(part.value):
+    node, value, path = part
+    if isinstance(value, _ARRAY):
+        first, rest = _item_schemas(node)
+        for index, item in enumerate(value):
             own = first[index] if index < len(first) else rest
-            out.walk.judge(own, item, (*part.path, index), out)
+            out.walk.judge(own, item, (*path, index), out)
 
 
 def _item_schemas(node: JSONObject) -> tuple[list[object], object]:
@@ -89,12 +93,12 @@ def _contains(out: ViolationList, _keyword: str, part: Part) -> None:
 
 
 def _unique(out: ViolationList, keyword: str, part: Part) -> None:
-    value = part.value
-    if part.node[keyword] and isinstance(value, _ARRAY):
+    node, value, path = part
+    if node[keyword] and isinstance(value, _ARRAY):
         # A key for an item costs a fraction of a step.
         out.walk.step(len(value) // 10)
         for first, second in equal_pairs(value):
-            out.add(equal_items(part.path, first, second, value[second]))
+            out.add(equal_items(path, first, second, value[second]))
 
 
 def _properties(out: ViolationList, _keyword: str, part: Part) -> None:
@@ -131,18 +135,20 @@ def _is_declared(walk: Walk, node: JSONObject, name: object) -> bool:
 
 
 def _required(out: ViolationList, keyword: str, part: Part) -> None:
-    if isinstance(part.value, dict):
-        known = part.node.get("properties", ())
-        for name in part.node[keyword]:
-            if name not in part.value:
-                out.add(missing(part.path, name, part.value, known))
+    node, value, path = part
+    if isinstance(value, dict):
+        known = node.get("properties", ())
+        for name in node[keyword]:
+            if name not in value:
+                out.add(missing(path, name, value, known))
 
 
 def _names(out: ViolationList, keyword: str, part: Part) -> None:
-    for name in part.value if isinstance(part.value, dict) else ():
-        faults = out.walk.attempt(part.node[keyword], name, part.path)
+    node, value, path = part
+    for name in value if isinstance(value, dict) else ():
+        faults = out.walk.attempt(node[keyword], name, path)
         if faults:
-            out.add(bad_name(part.path, name, faults[0]))
+            out.add(bad_name(path, name, faults[0]))
 
 
 def _dependent(out: ViolationList, keyword: str, part: Part) -> None:
@@ -159,31 +165,35 @@ def _dependent(out: ViolationList, keyword: str, part: Part) -> None:
 
 
 def _all_of(out: ViolationList, keyword: str, part: Part) -> None:
-    for own in part.node[keyword]:
-        out.walk.judge(own, part.value, part.path, out)
+    node, value, path = part
+    for own in node[keyword]:
+        out.walk.judge(own, value, path, out)
 
 
 def _any_of(out: ViolationList, keyword: str, part: Part) -> None:
+    node, value, path = part
     branches: list[list[Violation]] = []
-    for own in part.node[keyword]:
-        branches.append(out.walk.attempt(own, part.value, part.path))
+    for own in node[keyword]:
+        branches.append(out.walk.attempt(own, value, path))
         if not branches[-1]:
             return
-    out.merge(nothing_fits(part.path, keyword, branches, part.value))
+    out.merge(nothing_fits(path, keyword, branches, value))
 
 
 def _one_of(out: ViolationList, keyword: str, part: Part) -> None:
-    branches = [out.walk.attempt(own, part.value, part.path) for own in part.node[keyword]]
+    node, value, path = part
+    branches = [out.walk.attempt(own, value, path) for own in node[keyword]]
     fitting = branches.count([])
     if fitting > 1:
-        out.add(several_fit(part.path, fitting, part.value))
+        out.add(several_fit(path, fitting, value))
     elif not fitting:
-        out.merge(nothing_fits(part.path, keyword, branches, part.value))
+        out.merge(nothing_fits(path, keyword, branches, value))
 
 
 def _not(out: ViolationList, keyword: str, part: Part) -> None:
-    if not out.walk.attempt(part.node[keyword], part.value, part.path):
-        out.add(broken(part.path, keyword, None, part.value))
+    node, value, path = part
+    if not out.walk.attempt(node[keyword], value, path):
+        out.add(broken(path, keyword, None, value))
 
 
 def _if(out: ViolationList, keyword: str, part: Part) -> None:
@@ -289,7 +299,8 @@ def _limit(
     """
 
     def check(out: ViolationList, keyword: str, part: Part) -> None:
-        if concerns(part.value) and not holds(measure(part.value), part.node[keyword]):
+        node, value, _path = part
+        if concerns(value) and not holds(measure(value), node[keyword]):
             out.add_broken(keyword, part)
 
     return check
@@ -310,11 +321,11 @@ def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> KeywordCheck:
     check = _number(holds)
 
     def check_exclusive(out: ViolationList, keyword: str, part: Part) -> None:
-        node, value = part.node, part.value
+        node, value, path = part
         if not isinstance(node[keyword], bool):
             check(out, keyword, part)
         elif node[keyword] and has_type(value, "number") and value == node.get(bound):
-            out.add(broken(part.path, keyword, node[bound], value))
+            out.add(broken(path, keyword, node[bound], value))
 
     return check_exclusive
 

@@ -8,7 +8,7 @@ do not multiply. Each look at a subschema is a step, and the walk ends after `MA
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import attrs
 
@@ -171,18 +171,8 @@ class BaseExplainer:
         return True
 
 
-class Part(NamedTuple):
-    """A part of the value, and the subschema that judges it.
-
-    Attributes:
-        node: The subschema.
-        value: The part.
-        path: Its place in the value.
-    """
-
-    node: JSONObject
-    value: Any
-    path: Path
+#: A part of the value: the subschema that judges it, the part, and its place in the value.
+Part = tuple[JSONObject, Any, Path]
 
 
 @attrs.define(eq=False)
@@ -204,7 +194,8 @@ class ViolationList:
 
     def add_broken(self, keyword: str, part: Part) -> None:
         """Add the violation of a keyword that judges one value by itself."""
-        self.add(broken(part.path, keyword, part.node[keyword], part.value))
+        node, value, path = part
+        self.add(broken(path, keyword, node[keyword], value))
 
     def merge(self, violations: Iterable[Violation], steps: int = 1) -> None:
         """Add violations whose words were found before."""
@@ -263,10 +254,9 @@ class Walk:
         if self.explainer.is_dynamic:
             base = self._document.base_of(schema)
             self._scope = outer if outer[-1:] == (base,) else (*outer, base)
-        if checks:
-            part = Part(schema, value, path)
-            for keyword, check in checks:
-                check(out, keyword, part)
+        part = (schema, value, path)
+        for keyword, check in checks:
+            check(out, keyword, part)
         self._scope = outer
 
     def attempt(self, schema: object, value: object, path: Path) -> list[Violation]:

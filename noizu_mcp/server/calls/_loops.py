@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ... import components
-from ..._schema_engine import using_engine
 from ...components import expand
 
 if TYPE_CHECKING:
@@ -38,13 +37,9 @@ def bind_all(items: Iterable[Any], feature: str, options: "ServerOptions") -> li
         DefinitionError: An item cannot be registered, two items have one name, URI or template, or
             the engine does not support a schema.
     """
-    engine = options.schema_engine
-    if engine is None:
-        specs = expand(items, feature)
-    else:
-        # Functions are read here; classes were read by their class statements.
-        with using_engine(engine):
-            specs = [spec.on_engine(engine) for spec in expand(items, feature)]
+    specs = expand(items, feature)
+    if (engine := options.schema_engine) is not None:
+        specs = [spec.on_engine(engine) for spec in specs]
     return [_bind(spec, spec.loop or options.loop) for spec in specs]
 
 
