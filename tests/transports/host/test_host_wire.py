@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports.host import HostOptions, _listeners
+from noizu_mcp.transports.host import HostOptions
 from noizu_mcp.transports.host._wire import ClientSocket
 
 
@@ -139,14 +139,14 @@ async def test_without_descriptors_the_oldest_idle_connection_goes(
     serve, connect, echo, monkeypatch, caplog
 ):
     """A new client is accepted without waiting for another one to leave."""
-    accept, failures = _listeners.accept_nowait, []
+    accept, failures = socket.socket.accept, []
 
-    def accept_nowait(listener):
+    def failing(listener):
         if failures:
             raise failures.pop()
         return accept(listener)
 
-    monkeypatch.setattr(_listeners, "accept_nowait", accept_nowait)
+    monkeypatch.setattr(socket.socket, "accept", failing)
     host = await serve(echo)
     first, second = await connect(host), await connect(host)
     for client in (first, second):
