@@ -218,7 +218,7 @@ async def test_hypercorn_has_no_port_for_health_checks():
 
 
 async def test_a_proxy_on_a_unix_socket_of_hypercorn(nursery, tmp_path, scopes):
-    """Hypercorn reports the path of the socket instead of an address; it is not trusted."""
+    """A proxy on a Unix socket has no address on hypercorn, either."""
     config = HostOptions(uds=str(tmp_path / "mcp.sock"), forwarded_allow_ips=["10.0.0.0/8"])
 
     async def run(task_status):
