@@ -23,6 +23,9 @@ The layers, each importing only from those above it:
     check/        checks of servers in any language
     cli/          commands
 
+Public are the names here, and those that `docs/reference/names.md` lists by their folder. The other
+names of folders are for the layers below them, and may change with any release.
+
 The names of the client's end, prompts, resources, and the reader of skills load when they are first
 used: most servers need none of them.
 """
@@ -76,39 +79,22 @@ from .types import plain_text as plain_text
 from .types import text_content as text_content
 
 _LATE = {
-    "aio": ".aio",
-    "Client": ".client",
-    "ClientHandler": ".client",
-    "Clients": ".client",
-    "Completion": ".types",
-    "connect": ".client",
-    "connect_all": ".client",
-    "Http": ".transports",
-    "LiveList": ".client",
-    "Mount": ".server",
-    "Progress": ".client",
-    "Prompt": ".components",
-    "prompt": ".components",
-    "OpenAPI": ".openapi",
-    "PromptMessage": ".types",
-    "PromptProvider": ".components",
-    "PromptResult": ".types",
-    "Provider": ".components",
-    "Remote": ".remote",
-    "Resource": ".components",
-    "resource": ".components",
-    "resource_template": ".components",
-    "ResourceProvider": ".components",
-    "ResourceTemplate": ".components",
-    "Root": ".types",
-    "SamplingResult": ".types",
-    "serve_http": ".transports.http",
-    "SkillFolder": ".skills",
-    "Stdio": ".transports",
-    "SyncClient": ".client",
-    "SyncClients": ".client",
-    "ToolProvider": ".components",
-    "TerminalHandler": ".client",
+    ".aio": "aio",
+    ".client": (
+        "Client ClientHandler Clients LiveList Progress SyncClient SyncClients "
+        "TerminalHandler connect connect_all"
+    ),
+    ".types": "Completion PromptMessage PromptResult Root SamplingResult",
+    ".transports": "Http Stdio",
+    ".server": "Mount",
+    ".components": (
+        "Prompt PromptProvider Provider Resource ResourceProvider ResourceTemplate "
+        "ToolProvider prompt resource resource_template"
+    ),
+    ".openapi": "OpenAPI",
+    ".remote": "Remote",
+    ".transports.http": "serve_http",
+    ".skills": "SkillFolder",
 }
 
 # Type checkers read the imports, the interpreter reads the table; a test compares the two.

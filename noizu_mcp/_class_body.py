@@ -44,7 +44,7 @@ class ClassBody(dict[str, Any]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.marks: list[tuple[Any, Mapping[str, Any]]] = []
+        self.marks: list[tuple[Any, Mapping[str, object]]] = []
         self._replaced: list[_Replaced] = []
         # Where each name was stored that has not been read since.
         self._unread: dict[str, _Place] = {}
@@ -98,7 +98,7 @@ class ClassBody(dict[str, Any]):
         """
         told = set()
         for name, old, new, before, place in self._replaced:
-            is_own = not name.strip("_") or name.startswith("__")
+            is_own = not name.strip("_")
             is_definition = isinstance(old, type) or hasattr(type(old), "__get__")
             if name in told or is_own or not (is_definition or name in known):
                 continue

@@ -38,11 +38,11 @@ class McpException(Exception):
 
     # The constructors of subclasses differ from `args`. Worker processes send exceptions to the
     # process that waits for them, so exceptions can be copied and pickled all the same.
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _again, (type(self), self.args), self.__dict__
 
 
-def _again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+def _again(cls: type[BaseException], args: tuple[object, ...]) -> BaseException:
     # Past the constructor, which has other parameters; the state of the object comes after.
     error = cls.__new__(cls, *args)
     error.args = args
@@ -85,7 +85,7 @@ class ToolError(McpException):
         meta: Sent as `_meta` of the result.
     """
 
-    def __init__(self, content: Any = "", *, meta: JSONObject | None = None) -> None:
+    def __init__(self, content: object = "", *, meta: JSONObject | None = None) -> None:
         self.content = content
         self.meta = meta
         super().__init__(content if isinstance(content, str) else repr(content))

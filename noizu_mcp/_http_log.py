@@ -17,12 +17,8 @@ _LOGGERS: Final = (
 _OURS: Final = ContextVar("noizu_mcp.unlogged", default=False)
 
 
-def _is_of_others(_: logging.LogRecord) -> bool:
-    return not _OURS.get()
-
-
 for _name in _LOGGERS:
-    logging.getLogger(_name).addFilter(_is_of_others)
+    logging.getLogger(_name).addFilter(lambda _: not _OURS.get())
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Final
 
+from ._value import JSONObject
+
 TYPES: Final = ("null", "boolean", "object", "array", "number", "string", "integer")
 
 #: The JSON type of each Python type that `json` decodes to; a float may also be an integer.
@@ -38,3 +40,10 @@ BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 SIZES: Final = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
 )
+
+
+def modernize_bounds(schema: JSONObject) -> None:
+    """Write exclusive bounds as 2020-12 does; in draft 4 they are flags beside the bounds."""
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and bound in schema:
+            schema[exclusive] = schema.pop(bound)

@@ -18,7 +18,7 @@ GRACE: Final = 5.0
 
 
 def _at_least(least: int) -> Any:
-    def check(_: object, field: "Field", value: Any) -> None:
+    def check(_: object, field: "Field", value: object) -> None:
         if type(value) is not int or value < least:
             text = f"must be an integer of at least {least}, not {value!r}"
             raise ValueError(f"Limits.{field.name} {text}")
@@ -103,6 +103,6 @@ class Limits(Value):
 RAISE_LIMIT: Final = "limits=Limits({}=…) allows more"
 #: The limits of a server without `limits`.
 DEFAULTS: Final = Limits()
-#: The limits of a client without `limits`. Its user has chosen the server, whose results may be
-#: tables; a client of a server is anybody.
+#: The limits of a client without `limits`. Clients trust their server more than servers trust their
+#: clients, and its results may be tables.
 CLIENT_LIMITS: Final = Limits(message_values=500_000)

@@ -102,7 +102,7 @@ class ThrottledLog:
         self._kinds: dict[Hashable, _LogEntries] = {}
         self._lock = threading.Lock()  # a server may serve in several threads
 
-    def warning(self, about: Hashable, text: str, *args: object, exc_info: Any = None) -> None:
+    def warning(self, about: Hashable, text: str, *args: object, exc_info: object = None) -> None:
         """Log a warning; see `entry`."""
         self.entry(logging.WARNING, about, text, *args, exc_info=exc_info)
 
@@ -144,7 +144,8 @@ class ThrottledLog:
             left_out = kind.count - self._shown
             if left_out == 1:
                 kind.level = level
-                kind.left_out = _brief(text, args) if about is not _OTHERS else "other entries"
+                told = text % args if args else text
+                kind.left_out = "other entries" if about is _OTHERS else told[:_REPEATED]
         for each in over.values():
             if each.count > self._shown:
                 number = each.count - self._shown
@@ -159,10 +160,6 @@ class ThrottledLog:
 
 #: The kind of all entries beyond the most kinds of a period.
 _OTHERS: Final = object()
-
-
-def _brief(text: str, args: tuple[object, ...]) -> str:
-    return (text % args if args else text)[:_REPEATED]
 
 
 def _places(error: BaseException) -> Iterator[Hashable]:

@@ -5,13 +5,12 @@ file is loaded with the first file or picture.
 """
 
 import io
-import mimetypes
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final, Protocol, TypeAlias
 
 from ._limits import MIB
+from ._media_types import media_type, read_contents
 
 #: The path of a file.
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -40,28 +39,8 @@ class Picture(Protocol):
 #: Bytes of the largest file that a block takes: base64 adds a third, and a message has 16 MiB.
 MAX_FILE: Final = 10 * MIB
 
-# Types that the tables of older Pythons do not have.
-_TYPES: Final = {
-    ".avif": "image/avif",
-    ".flac": "audio/flac",
-    ".m4a": "audio/mp4",
-    ".md": "text/markdown",
-    ".ogg": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".toml": "application/toml",
-    ".wav": "audio/wav",
-    ".webp": "image/webp",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-}
-# Types outside of `text/` whose files are text.
-_TEXTS: Final = frozenset(
-    f"application/{name}"
-    for name in ("json", "javascript", "toml", "xml", "yaml", "x-sh", "sql", "graphql")
-)
 
-
-def is_path(value: Any) -> bool:
+def is_path(value: object) -> bool:
     """Tell whether a value is the path of a file."""
     return isinstance(value, str | os.PathLike)
 
@@ -84,12 +63,6 @@ def read_file(path: FilePath) -> bytes:
     return data
 
 
-def media_type(path: FilePath) -> str | None:
-    """Return the media type of a file by the end of its name; None for an unknown one."""
-    name = os.path.basename(os.fspath(path)).lower()
-    return _TYPES.get(os.path.splitext(name)[1]) or mimetypes.MimeTypes().guess_type(name)[0]
-
-
 def media_of(kind: str, value: Any, mime_type: str | None) -> tuple[Any, str | None]:
     """Return the bytes and the media type of an image or a recording.
 
@@ -103,7 +76,7 @@ def media_of(kind: str, value: Any, mime_type: str | None) -> tuple[Any, str | N
         ValueError: It is too large, or its name does not tell that it is of this kind.
     """
     if is_path(value):
-        found = mime_type or media_type(value)
+        found = mime_type or media_type(os.fspath(value))
         if found is None or not found.startswith(f"{kind}/"):
             text = f"{os.fspath(value)} is {found or 'of an unknown type'}, not of the type {kind}"
             raise ValueError(f"{text}/…; give mime_type=, or send it with Content.file(path)")
@@ -137,19 +110,6 @@ def file_contents(path: FilePath, mime_type: str | None) -> tuple[str | bytes, s
     Returns:
         Its text, or its bytes if it is not text; the media type; and the name of the file.
     """
-    data, found = read_file(path), mime_type or media_type(path)
     name = os.path.basename(os.fspath(path))
-    # A text has no byte 0; most other files have.
-    if (found is None or _is_text(found)) and b"\0" not in data:
-        with suppress(UnicodeDecodeError):
-            return data.decode(), found or "text/plain", name
-    return data, found or "application/octet-stream", name
-
-
-def _is_text(mime_type: str) -> bool:
-    essence = mime_type.partition(";")[0].strip().lower()
-    return (
-        essence.startswith("text/")
-        or essence in _TEXTS
-        or essence.endswith(("+json", "+xml", "+yaml"))
-    )
+    found, contents = read_contents(name, read_file(path), mime_type)
+    return contents, found, name

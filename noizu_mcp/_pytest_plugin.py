@@ -24,7 +24,7 @@ import pytest
 if TYPE_CHECKING:
     from .check.contract import ListKind
     from .check.lint import LintReport, Severity
-    from .client import SyncClient
+    from .client import SyncClient, Target
     from .testing import Network, Transcript
     from .testing.plugin import ConnectArguments, Variant
 
@@ -70,7 +70,7 @@ def _fixtures_on_asyncio(decorate: Any) -> ModuleType:
     module = ModuleType("_noizu_mcp_asyncio")
     for scope in ("function", "class", "module", "package", "session"):
         # A function of its own for each: the decorator leaves marks on it.
-        async def open_client(_mcp_connection: "ConnectArguments") -> AsyncIterator[Any]:
+        async def open_client(_mcp_connection: "ConnectArguments") -> AsyncIterator[object]:
             async for client in _open_client(_mcp_connection):
                 yield client
 
@@ -164,7 +164,7 @@ def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any
     path: Path = request.path.parent / "cassettes" / request.path.stem / f"{name}.jsonl"
     unfinished = path.with_suffix(".part")
 
-    def choose(target: Any) -> Any:
+    def choose(target: object) -> object:
         if path.exists() and not request.config.getoption("mcp_record"):
             from .testing import replay
 
@@ -182,7 +182,7 @@ def mcp_cassette(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Any
 
 @pytest.fixture
 def mcp_contract(
-    request: pytest.FixtureRequest, mcp_server: Any, mcp_options: Mapping[str, Any]
+    request: pytest.FixtureRequest, mcp_server: "Target", mcp_options: Mapping[str, object]
 ) -> Callable[..., None]:
     """Check that `mcp_server` lists what its contract has: `mcp_contract("docs.json")`.
 
@@ -192,6 +192,7 @@ def mcp_contract(
     """
 
     def check(name: str = "contract.json", kinds: "Iterable[ListKind] | None" = None) -> None:
+        from ._printable import printable
         from .check import contract
 
         path = request.path.parent / name
@@ -204,7 +205,7 @@ def mcp_contract(
             problem = f"there is no {path}; pytest --mcp-update writes it"
         except contract.ContractError as error:
             problem = f"the server differs from {path}; pytest --mcp-update writes it again"
-            problem += "".join(f"\n  {change}" for change in error.changes)
+            problem += "".join(f"\n  {printable(str(change))}" for change in error.changes)
         else:
             return
         pytest.fail(problem, pytrace=False)
@@ -221,11 +222,12 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
     """
 
     def check(*, fail_on: "Severity" = "error", **chosen: Any) -> "LintReport":
+        from ._printable import printable
         from .check.lint import lint
 
         report = lint(mcp_server, **chosen, **mcp_options)
         if found := report.at_least(fail_on):
-            pytest.fail("\n".join(map(str, found)), pytrace=False)
+            pytest.fail("\n".join(printable(str(each)) for each in found), pytrace=False)
         return report
 
     return check
@@ -235,9 +237,9 @@ def mcp_lint(mcp_server: Any, mcp_options: Mapping[str, Any]) -> "Callable[..., 
 def _mcp_connection(
     request: pytest.FixtureRequest,
     *,
-    mcp_server: Any,
+    mcp_server: "Target",
     mcp_variant: "Variant",
-    mcp_options: Mapping[str, Any],
+    mcp_options: Mapping[str, object],
     mcp_transcript: "Transcript",
     mcp_network: "Network | None",
 ) -> "Iterator[ConnectArguments]":
@@ -271,7 +273,7 @@ def mcp_client(request: pytest.FixtureRequest, _mcp_connection: "ConnectArgument
 
 def _fixture_for(item: pytest.Function) -> str:
     """Choose the fixture with the client of a test, by the plugin that runs the test."""
-    function: Any = item.obj
+    function: object = item.obj
     # Hypothesis wraps the function in a plain one.
     property_test = getattr(function, "hypothesis", None)
     function = getattr(property_test, "inner_test", function)
@@ -332,7 +334,7 @@ def _runner_of(item: pytest.Function) -> str:
     pytest.fail(f"{item.nodeid} {problem}", pytrace=False)
 
 
-async def _open_client(_mcp_connection: "ConnectArguments") -> AsyncIterator[Any]:
+async def _open_client(_mcp_connection: "ConnectArguments") -> AsyncIterator[object]:
     from .testing.plugin import open_client
 
     async with open_client(_mcp_connection) as client:

@@ -1,6 +1,7 @@
 """Small things that every layer may use: the absence marker, names, JSON text, messages."""
 
 import enum
+import inspect
 import ipaddress
 import json
 import math
@@ -10,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, Literal, ParamSpec, TypeGuard, TypeVar, TypeVarTuple
 
 #: The type of the value that a function returns.
@@ -72,11 +73,50 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def is_whole(value: object, least: int = 0) -> TypeGuard[int]:
+    """Tell if a value is an integer of at least `least`; True and False do not count."""
+    return type(value) is int and value >= least
+
+
+def takes(function: object, *values: object) -> bool:
+    """Tell whether a function, or another value, can be called with some values."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*values)
+    # TypeError: other parameters. ValueError: a builtin without a signature.
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def reachable(name: str, direct: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the names that one leads to, at any distance; itself only if it leads back.
+
+    Args:
+        name: The name.
+        direct: The names that each name leads to; none for a name that is not there.
+    """
+    found: set[str] = set()
+    # A loop and no recursion: names may lead to each other in a circle.
+    waiting = [name]
+    while waiting:
+        new = set(direct.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text, cut after `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
 # One encoder for all: `json.dumps` would build a new one for every call with these options.
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Write a value as compact JSON, in the order of its keys.
 
     Args:
@@ -97,7 +137,7 @@ def json_text(value: Any) -> str:
 _URI: Final = r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
 
 
-def is_uri(value: Any) -> bool:
+def is_uri(value: object) -> bool:
     """Tell whether a value is an absolute URI."""
     return isinstance(value, str) and re.fullmatch(_URI, value) is not None
 
@@ -106,10 +146,9 @@ def is_uri(value: Any) -> bool:
 _MAX_QUOTED: Final = 60
 
 
-def got(value: Any) -> str:
+def got(value: object) -> str:
     """Quote a wrong value for a message, shortened: `got 'x'`."""
-    shown = repr(value)
-    return f"got {shown if len(shown) <= _MAX_QUOTED else shown[: _MAX_QUOTED - 1] + '…'}"
+    return f"got {shorten(repr(value), _MAX_QUOTED)}"
 
 
 def called(value: Any) -> str:
@@ -135,40 +174,39 @@ def final(cls: _Class) -> _Class:
         The class, unchanged.
     """
 
-    def refuse(new: type[Any], /, **_: Any) -> None:
+    def refuse(new: type[object], /, **_: object) -> None:
         raise TypeError(f"{new.__name__} cannot subclass {cls.__name__}, which is final")
 
     type.__setattr__(cls, "__init_subclass__", classmethod(refuse))
     return cls
 
 
-def publish(namespace: dict[str, Any], later: Iterable[str] = ()) -> None:
+def publish(namespace: dict[str, Any], homes: Mapping[str, str] = MappingProxyType({})) -> None:
     """Publish the names of a folder: its `__all__`, and its name as their `__module__`.
 
     Tracebacks, `repr` and pickles then show the name that users import, and not a private file. A
-    name is public if `__init__.py` imports it without an underscore; `__all__` may be given.
+    name is public if `__init__.py` imports it without an underscore.
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`.
-        later: Names that load when they are first used; `late` publishes them.
+        homes: The names that load when they are first used; `late` publishes them.
     """
     package = namespace["__name__"]
-    if "__all__" not in namespace:
-        # Importing a file of the folder has made it an attribute of the folder: it is no export.
-        # Nor is `@pytest_ar`, which pytest adds where it rewrites assertions.
-        exported = [
-            name
-            for name, value in namespace.items()
-            if name.isidentifier()
-            and not name.startswith("_")
-            and getattr(value, "__name__", "") != f"{package}.{name}"
-        ]
-        namespace["__all__"] = sorted({*exported, *later})
+    # Importing a file of the folder has made it an attribute of the folder: it is no export.
+    # Nor is `@pytest_ar`, which pytest adds where it rewrites assertions.
+    exported = [
+        name
+        for name, value in namespace.items()
+        if name.isidentifier()
+        and not name.startswith("_")
+        and getattr(value, "__name__", "") != f"{package}.{name}"
+    ]
+    namespace["__all__"] = sorted({*exported, *" ".join(homes.values()).split()})
     for name in namespace["__all__"]:
         _publish_one(namespace.get(name), package)
 
 
-def _publish_one(value: Any, package: str) -> None:
+def _publish_one(value: object, package: str) -> None:
     ours = f"{package.partition('.')[0]}."
     # Other values have the module of their class, and may be frozen: they are left alone.
     named = isinstance(value, type) or hasattr(value, "__code__")
@@ -183,20 +221,22 @@ def late(
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`, which will have `__all__` in it.
-        homes: The module of each name, as an import there would write it: `._client`. A folder that
-            is itself a public name has its own: `{"aio": ".aio"}`.
+        homes: The names of each module, which is written as an import there would write it:
+            `{"._client": "Client connect"}`. A module that is itself a public name has its own:
+            `{".aio": "aio"}`.
 
     Returns:
         `__getattr__` and `__dir__` of the folder.
     """
     package = namespace["__name__"]
+    home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:
-        if name not in homes:
+        if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Stored in the folder: the next access does not come here.
-        module = import_module(homes[name], package)
-        value = namespace[name] = module if homes[name] == f".{name}" else getattr(module, name)
+        module = import_module(home_of[name], package)
+        value = namespace[name] = module if home_of[name] == f".{name}" else getattr(module, name)
         _publish_one(value, package)
         return value
 
@@ -261,7 +301,7 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-def part_of(schema: Any, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
+def part_of(schema: object, key: str, kind: type[_SchemaPart]) -> _SchemaPart:
     """Take a list or an object out of a schema; a peer judges its own schema.
 
     Args:

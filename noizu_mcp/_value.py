@@ -47,11 +47,11 @@ class Frozen:
     half a millisecond of the import of every program.
     """
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: object) -> None:
         # Past `__setattr__`, which refuses every change.
         vars(self).update(fields)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
 
     def __delattr__(self, name: str) -> None:

@@ -17,7 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "protocol": {"types", "jsonrpc"},
     "auth": {"types", "jsonrpc"},
     "uri": set(),
-    "schema": set(),
+    "schema": {"jsonrpc"},
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
     "skills": {"types", "components"},
@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
     | {"server", "transports", "client", "aio"},
-    "openapi": {"types", "components"},
+    "openapi": {"types", "schema", "components"},
     "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "check": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "models", "engine"}
@@ -59,6 +59,7 @@ BELOW = (
     "_class_body",
     "_foreign",
     "_nearest",
+    "_media_types",
     "_media",
     "_http_body",
     "_http_log",

@@ -7,7 +7,9 @@ from .._util import publish as _publish
 from ._connect import connect as connect
 from ._run import run as run
 
-_LATE = {"connect_all": "._connect_all"}
+_LATE = {
+    "._connect_all": "connect_all",
+}
 
 if _TYPE_CHECKING:
     from ._connect_all import connect_all as connect_all

@@ -1,22 +1,32 @@
 """`aio.connect_all`: several servers for asyncio programs."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Unpack, cast
 
 from .. import client
-from ..client import Client, ClientHandler, Clients, ForwardingHandler
-from ..engine.aio import TrioSide, enter_trio, trio_side
+from ..client import (
+    CallOptions,
+    Client,
+    ClientHandler,
+    Clients,
+    ForwardingHandler,
+    each_handler,
+)
+from ..engine.aio import enter_trio, trio_side
 from ..types import ToolResult
-from ._connect import AsyncioClient, adapt_auth, on_asyncio
-from ._crossing import check_on_asyncio, crosses, with_options_of
+from ._connect import adapt_auth, on_asyncio
+from ._crossing import AsyncioAdapter, check_on_asyncio, show, with_options_of
 
 
 @with_options_of(client.connect_all)
 @asynccontextmanager
-async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
-    """Connect an asyncio program to several servers for as long as the block runs.
+async def connect_all(
+    config: str | os.PathLike[str] | Mapping[str, object], **options: object
+) -> AsyncIterator[Clients]:
+    """Connect an asyncio program to several servers while the block runs.
 
     It is `noizu_mcp.connect_all` for asyncio programs and notebooks; see there, and `connect`.
 
@@ -28,55 +38,36 @@ async def connect_all(config: Any, **options: Any) -> AsyncIterator[Clients]:
         The clients; their methods are coroutine functions of asyncio.
 
     Raises:
-        RuntimeError: No asyncio loop runs here, or it runs inside of a trio task.
+        RuntimeError: No asyncio loop runs here, or it runs inside a trio task.
         BaseException: See `noizu_mcp.connect_all`.
     """
     check_on_asyncio("connect_all", "SyncClients")
-    own = {name: dict(each) for name, each in (options.get("per_server") or {}).items()}
-    for each in own.values():
-        adapt_auth(each)
+    open_all: Callable[..., AbstractAsyncContextManager[Clients]] = client.connect_all
+    own = cast(Mapping[str, Mapping[str, object]], options.get("per_server") or {})
+    options["per_server"] = {name: adapt_auth(each) for name, each in own.items()}
     async with trio_side() as side:
 
         def present(inner: Client) -> Callable[[], Client]:
-            shown = AsyncioClient(inner, side)
+            shown = show(inner, side)
             return lambda: shown
 
-        def forward(made: Any) -> Any:
-            # Anything else is refused by `connect_all`.
-            is_one = isinstance(made, ClientHandler)
-            return ForwardingHandler(made, present, on_asyncio, side.run_trio) if is_one else made
+        def forward(handler: ClientHandler) -> ClientHandler:
+            return ForwardingHandler(handler, present, on_asyncio, side.run_trio)
 
-        handler: Any = options.get("handler")
-        if callable(handler) and not isinstance(handler, ClientHandler):
-            options["handler"] = lambda name: forward(handler(name))
-        else:
-            options["handler"] = forward(handler)
-        async with enter_trio(
-            side, client.connect_all(config, **{**options, "per_server": own})
-        ) as inner:
-            yield _AsyncioClients(inner, side)
+        options["handler"] = each_handler(options.get("handler"), forward)
+        async with enter_trio(side, open_all(config, **options)) as inner:
+            yield show(inner, side)
 
 
-@crosses(Clients)
-class _AsyncioClients(Clients):
-    """Several clients whose methods are called by tasks of asyncio.
-
-    Args:
-        inner: The clients on the trio side.
-        side: Runs their methods.
-    """
-
-    # Beside the attributes of the clients, which it shares.
-    __slots__ = ("_inner", "_side")
-
-    def __init__(self, inner: Clients, side: TrioSide) -> None:
-        self.__dict__ = vars(inner)
-        self._inner = inner
-        self._side = side
+class _AsyncioClients(AsyncioAdapter[Clients], Clients):
+    """Several clients whose methods are called by tasks of asyncio."""
 
     @with_options_of(Clients.call_tool)
     async def call_tool(
-        self, name: str, arguments: Mapping[str, object] | None = None, **options: Any
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Call a tool by its name in `list_tools`; see `Clients`."""
         known = self._known(name)
@@ -85,7 +76,7 @@ class _AsyncioClients(Clients):
             return await self._side.run_trio(call)
         connection, client, tool = known
         with connection.named_in_failures():
-            return await AsyncioClient(client, self._side).call_tool(tool, arguments, **options)
+            return await show(client, self._side).call_tool(tool, arguments, **options)
 
     def __getitem__(self, name: str) -> Client:
-        return AsyncioClient(self._inner[name], self._side)
+        return show(self._inner[name], self._side)

@@ -1,24 +1,26 @@
 """Objects of a trio loop whose members are called by tasks of asyncio.
 
-A class for asyncio is a subclass of the class for trio, so that it has the same members and the
-same types. `crosses` replaces each member by its kind: coroutine functions and context managers run
-on the trio side, and a property whose value is itself such an object gives the one for asyncio.
+A class for asyncio is a subclass of `AsyncioAdapter` and of the class for trio, so that it has the
+same members and the same types. Each public member is replaced by its kind: coroutine functions and
+context managers run on the trio side, and a property whose value is itself such an object returns
+the one for asyncio.
 """
 
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from .._util import Parameters, Returned
 from ..engine.aio import TrioSide, enter_trio
 
-Shown = TypeVar("Shown", bound=type)
+OfTrio = TypeVar("OfTrio")
 
 #: The class for asyncio, by the class for trio. It is called with the object and the trio side.
-_SHOWN: Final[dict[type, Callable[[Any, TrioSide], Any]]] = {}
+_SHOWN: Final[dict[type, Callable[[object, TrioSide], object]]] = {}
 
 
 def with_options_of(
@@ -33,24 +35,31 @@ def with_options_of(
     return give
 
 
-def crosses(base: type) -> Callable[[Shown], Shown]:
-    """Give a class for asyncio the public members of its base, each run on the trio side.
+class AsyncioAdapter(Generic[OfTrio]):
+    """The base of the classes for asyncio; the class for trio is their last base.
 
-    The objects have the attributes `_inner`, the object on the trio side, and `_side`, which runs
-    its methods. Members that the class defines itself stay.
+    Members that such a class defines itself are not replaced.
 
     Args:
-        base: The class for trio.
+        inner: The object on the trio side. Its attributes are shared, not copied: a renewed
+            session may change them.
+        side: Runs its methods.
     """
 
-    def give(shown: Shown) -> Shown:
-        for name, member in vars(base).items():
-            if not name.startswith("_") and name not in vars(shown):
-                setattr(shown, name, _cross(name, member))
-        _SHOWN[base] = shown
-        return shown
+    # Beside the shared attributes.
+    __slots__ = ("_inner", "_side")
 
-    return give
+    def __init__(self, inner: OfTrio, side: TrioSide) -> None:
+        object.__setattr__(self, "__dict__", vars(inner))
+        self._inner = inner
+        self._side = side
+
+    def __init_subclass__(cls) -> None:
+        base = cls.__bases__[-1]
+        for name, member in vars(base).items():
+            if not name.startswith("_") and name not in vars(cls):
+                setattr(cls, name, _cross(name, member))
+        _SHOWN[base] = cls
 
 
 def check_on_asyncio(name: str, sync: str) -> None:
@@ -72,37 +81,38 @@ def check_on_asyncio(name: str, sync: str) -> None:
         ) from None
 
 
-def show(value: Any, side: TrioSide) -> Any:
-    """Return the object for asyncio in the place of one for trio; other values as they are."""
+def show(value: OfTrio, side: TrioSide) -> OfTrio:
+    """Return the object for asyncio in place of an object for trio; other values unchanged."""
     shown = _SHOWN.get(type(value))
-    return value if shown is None else shown(value, side)
+    return value if shown is None else cast(OfTrio, shown(value, side))
 
 
-def _cross(name: str, member: Any) -> Any:
+def _cross(name: str, member: object) -> object:
     if isinstance(member, property):
 
-        def read(self: Any) -> Any:
+        def read(self: AsyncioAdapter[object]) -> object:
             return show(getattr(self._inner, name), self._side)
 
         return property(read, doc=member.__doc__)
     if inspect.iscoroutinefunction(member):
-        return _on_trio(member)
-    if inspect.isasyncgenfunction(inspect.unwrap(member)):  # of `@asynccontextmanager`
-        return _entering(member)
-    return member
+        return _run_on_trio(member)
+    # Of `@asynccontextmanager`: the classes have no other members.
+    return _enter_on_trio(cast(Callable[..., AbstractAsyncContextManager[object]], member))
 
 
-def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
+def _run_on_trio(method: Callable[..., Awaitable[object]]) -> object:
     @functools.wraps(method)
-    async def crossed(self: Any, *args: Any, **options: Any) -> Any:
+    async def run(self: AsyncioAdapter[object], *args: object, **options: object) -> object:
         return await self._side.run_trio(partial(method, self._inner, *args, **options))
 
-    return crossed
+    return run
 
 
-def _entering(method: Callable[..., Any]) -> Callable[..., Any]:
+def _enter_on_trio(method: Callable[..., AbstractAsyncContextManager[object]]) -> object:
     @functools.wraps(method)
-    def entering(self: Any, *args: Any, **options: Any) -> Any:
+    def enter(
+        self: AsyncioAdapter[object], *args: object, **options: object
+    ) -> AbstractAsyncContextManager[object]:
         return enter_trio(self._side, method(self._inner, *args, **options))
 
-    return entering
+    return enter

@@ -34,22 +34,11 @@ from ._verifier import AuthRequest as AuthRequest
 from ._verifier import TokenVerifier as TokenVerifier
 
 _LATE = {
-    "AuthStrategy": ".client",
-    "Bearer": ".client",
-    "ClientCredentials": ".client",
-    "ClientRequest": ".client",
-    "CredentialStore": ".client",
-    "Credentials": ".client",
-    "EnterpriseManaged": ".client",
-    "FileStore": ".client",
-    "KeyringStore": ".client",
-    "MachineOptions": ".client",
-    "MemoryStore": ".client",
-    "OAuth": ".client",
-    "PrivateKeyJWT": ".client",
-    "ProtectedServer": ".client",
-    "Refusal": ".client",
-    "WorkloadIdentity": ".client",
+    ".client": (
+        "AuthStrategy Bearer ClientCredentials ClientRequest CredentialStore Credentials "
+        "EnterpriseManaged FileStore KeyringStore MachineOptions MemoryStore OAuth "
+        "PrivateKeyJWT ProtectedServer Refusal WorkloadIdentity"
+    ),
 }
 
 if _TYPE_CHECKING:

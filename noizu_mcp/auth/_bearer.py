@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -88,7 +88,7 @@ class BearerAuth:
         required_scopes: Iterable[str] | RequireScopes = (),
         resource_name: str | None = None,
         resource_documentation: str | None = None,
-        extra: Mapping[str, Any] | None = None,
+        extra: Mapping[str, object] | None = None,
     ) -> None:
         if isinstance(authorization_servers, str):
             raise TypeError("authorization_servers is a list of URLs, not one string")

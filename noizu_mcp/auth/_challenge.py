@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
@@ -118,9 +118,8 @@ def parse_challenges(value: str) -> list[AuthChallenge]:
 
 
 def _skip(value: str, at: int) -> int:
-    match: Any = _SKIP.match(value, at)  # never None: it matches the empty string
-    end: int = match.end()
-    return end
+    match = _SKIP.match(value, at)
+    return at if match is None else match.end()
 
 
 def _read_params(value: str, at: int) -> tuple[dict[str, str], int]:

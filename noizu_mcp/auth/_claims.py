@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
 from .._errors import InvalidToken
 from .._util import is_number
+from .._value import JSON
 from ..types import Principal
 
 #: Default `leeway`, in seconds: the clocks of issuer and server may differ by this much.
@@ -50,7 +51,7 @@ class ClaimRules:
     required: tuple[str, ...]
     leeway: float
 
-    def check(self, claims: Mapping[str, Any]) -> None:
+    def check(self, claims: Mapping[str, JSON]) -> None:
         """Check the registered claims of an introspection response (RFC 7662 section 2.2).
 
         A response without `iss` is from the issuer that was asked. For a JWT that PyJWT has
@@ -76,7 +77,7 @@ class ClaimRules:
         if self.audience.isdisjoint(audience):
             raise InvalidToken(f"it is for another server: {shown(audience)}")
 
-    def principal(self, claims: Mapping[str, Any]) -> Principal:
+    def principal(self, claims: Mapping[str, JSON]) -> Principal:
         """Make the principal of a token whose registered claims are valid.
 
         Raises:
@@ -112,7 +113,7 @@ def read_rules(
     issuer: str | None,
     audience: str | Sequence[str] | None,
     required: tuple[str, ...],
-    leeway: Any,
+    leeway: object,
 ) -> ClaimRules:
     """Read the options for claims that all verifiers share.
 
@@ -129,8 +130,9 @@ def read_rules(
     """
     if not isinstance(issuer, str) or not issuer:
         raise ValueError(f"{verifier} needs issuer=, exactly as it stands in `iss` of the tokens")
-    names: list[Any] = [audience] if isinstance(audience, str) else list(audience or ())
-    if not names or not all(isinstance(name, str) and name for name in names):
+    given: list[object] = [audience] if isinstance(audience, str) else list(audience or ())
+    names = [each for each in given if isinstance(each, str) and each]
+    if not names or len(names) < len(given):
         raise ValueError(
             f"{verifier} needs audience=, the name of this server in tokens, such as its URL:"
             " without it a token that was issued for any other server would be good here (RFC 8707)"
@@ -148,7 +150,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def read_time(claims: Mapping[str, Any], name: str) -> float | None:
+def read_time(claims: Mapping[str, JSON], name: str) -> float | None:
     """Read a claim that is a time; stricter than `int`, which accepts strings and booleans.
 
     Returns:
@@ -166,7 +168,7 @@ def read_time(claims: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
-def read_name(claims: Mapping[str, Any], name: str) -> str | None:
+def read_name(claims: Mapping[str, JSON], name: str) -> str | None:
     """Read a claim with the name of a person or program.
 
     Raises:
@@ -178,7 +180,7 @@ def read_name(claims: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def _texts(name: str, value: Any, *, split: bool = False) -> list[str]:
+def _texts(name: str, value: object, *, split: bool = False) -> list[str]:
     if isinstance(value, str):
         return value.split() if split else [value]
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):

@@ -7,7 +7,9 @@ number, so with a `leeway` of NaN a token would never expire.
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Any, Final
+from importlib import import_module
+from types import ModuleType
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from .._util import is_number
@@ -16,7 +18,23 @@ from .._util import is_number
 _PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
 
 
-def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
+def load_with_pyjwt(module: str, purpose: str) -> ModuleType:
+    """Load a module that uses PyJWT, which only some options need.
+
+    Args:
+        module: Its name.
+        purpose: Its purpose, for the message.
+
+    Raises:
+        ImportError: PyJWT is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{purpose} needs PyJWT: pip install 'noizu-mcp[auth]'") from error
+
+
+def read_seconds(value: object, name: str, *, zero: bool = False) -> float:
     """Read an option that is a duration.
 
     Args:
@@ -33,7 +51,7 @@ def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
     return float(value)
 
 
-def read_count(value: Any, name: str, *, zero: bool = False) -> int:
+def read_count(value: object, name: str, *, zero: bool = False) -> int:
     """Read an option that is a count; see `read_seconds`.
 
     Raises:
@@ -52,8 +70,9 @@ def read_claims(value: Iterable[str], name: str) -> tuple[str, ...]:
         ValueError: It is a single string, which Python would treat as a list of letters, or an item
             is not a name.
     """
-    names: tuple[Any, ...] = () if isinstance(value, str) else tuple(value)
-    if isinstance(value, str) or not all(isinstance(each, str) and each for each in names):
+    given: tuple[object, ...] = () if isinstance(value, str) else tuple(value)
+    names = tuple(each for each in given if isinstance(each, str) and each)
+    if isinstance(value, str) or len(names) < len(given):
         raise ValueError(
             f"{name} must be a list of names of claims, such as ['sub'], not {value!r}"
         )
@@ -71,7 +90,7 @@ def read_text(value: object, name: str) -> str:
     return value
 
 
-def check_url(url: str, name: str, *, query: bool = True) -> SplitResult:
+def check_url(url: object, name: str, *, query: bool = True) -> SplitResult:
     """Check a URL to or from which tokens, keys or secrets are sent.
 
     Args:
@@ -86,8 +105,7 @@ def check_url(url: str, name: str, *, query: bool = True) -> SplitResult:
         ValueError: It is not absolute, not https (http is accepted for loopback addresses), or has
             a fragment or a user.
     """
-    given: object = url
-    if not isinstance(given, str) or not _PLAIN.fullmatch(given):
+    if not isinstance(url, str) or not _PLAIN.fullmatch(url):
         raise ValueError(f"{name} {url!r} is not a URL")
     try:
         parts = urlsplit(url)

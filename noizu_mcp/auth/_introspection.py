@@ -1,11 +1,10 @@
 """A verifier that asks the issuer about each token: OAuth 2.0 token introspection (RFC 7662)."""
 
-import base64
 import hashlib
 import time
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import urlencode
 
 import trio
 
@@ -15,7 +14,7 @@ from ..jsonrpc import parse_json
 from ..types import Principal
 from ._claims import LEEWAY, read_rules, shown
 from ._configuration import check_url, read_claims, read_count, read_seconds, read_text
-from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher
+from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher, basic_authorization
 from ._verifier import AuthRequest, TokenVerifier
 
 #: Default seconds that a valid answer is cached; a revoked token may be accepted for that long.
@@ -70,7 +69,9 @@ class IntrospectionVerifier(TokenVerifier):
         check_url(url, "the introspection endpoint")
         self._url = url
         self._headers = (
-            ("authorization", _basic(client_id, client_secret)),
+            basic_authorization(
+                read_text(client_id, "client_id"), read_text(client_secret, "client_secret")
+            ),
             ("content-type", "application/x-www-form-urlencoded"),
             ("accept", "application/json"),
         )
@@ -138,19 +139,20 @@ class _Cache:
     def __init__(self, ttl: float, size: int) -> None:
         self._ttl = ttl
         self._size = size
-        self._answers: dict[bytes, tuple[Principal, float]] = {}  # with the expiry of each
+        # With the monotonic time at which each ends: the system's clock may be set back.
+        self._answers: dict[bytes, tuple[Principal, float]] = {}
 
     def get(self, digest: bytes) -> Principal | None:
-        principal, until = self._answers.get(digest, (None, 0.0))
-        if time.time() < until:
+        if digest not in self._answers:
+            return None
+        principal, until = self._answers[digest]
+        if time.monotonic() < until and not _has_expired(principal):
             return principal
-        self._answers.pop(digest, None)
+        del self._answers[digest]
         return None
 
     def put(self, digest: bytes, principal: Principal) -> None:
-        until = time.time() + self._ttl
-        if principal.expires_at is not None:
-            until = min(until, principal.expires_at)
+        until = time.monotonic() + self._ttl
         self._answers.pop(digest, None)
         while self._answers and len(self._answers) >= self._size:
             del self._answers[next(iter(self._answers))]
@@ -158,9 +160,6 @@ class _Cache:
             self._answers[digest] = principal, until
 
 
-def _basic(client_id: str, secret: str) -> str:
-    read_text(client_id, "client_id")
-    read_text(secret, "client_secret")
-    # RFC 6749 section 2.3.1: both are form-encoded first, so that a colon in them stays in them.
-    pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
-    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+def _has_expired(principal: Principal) -> bool:
+    # The expiry of a token is a date.
+    return principal.expires_at is not None and time.time() >= principal.expires_at

@@ -8,7 +8,7 @@ import functools
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import jwt
@@ -28,7 +28,9 @@ MIN_RSA: Final = 2048
 #: Maximum number of keys in a set. Issuers have two or three.
 MAX_KEYS: Final = 64
 
-_RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
+
+_RSA: Final[tuple[str, ...]] = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "n", "e")
 
@@ -57,7 +59,7 @@ class VerificationKey:
 
     kid: str | None
     algorithms: frozenset[str]
-    key: Any = attrs.field(repr=False)
+    key: PublicKey = attrs.field(repr=False)
 
 
 def read_header(token: str) -> JoseHeader:
@@ -82,7 +84,9 @@ def _read_header(segment: str) -> JoseHeader:
     return JoseHeader(alg, header.get("kid"), typ)
 
 
-def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> JSONObject:
+def decode(
+    token: str, alg: str, keys: Iterable[PublicKey | bytes], rules: ClaimRules
+) -> JSONObject:
     """Verify the signature of a token and its registered claims.
 
     Args:
@@ -175,7 +179,7 @@ def read_key_set(document: object) -> list[VerificationKey]:
     return keys
 
 
-def read_jwk(jwk: Any) -> VerificationKey:
+def read_jwk(jwk: object) -> VerificationKey:
     """Read one public key (RFC 7517 section 4).
 
     Raises:
@@ -193,14 +197,11 @@ def read_jwk(jwk: Any) -> VerificationKey:
         key = jwt.PyJWK(public).key
     except (jwt.PyJWTError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ValueError(f"the JWK cannot be read: {type(error).__name__}") from None
-    alg, kid = jwk.get("alg"), jwk.get("kid")
-    algorithms = frozenset(each for each in _algorithms(key) if alg in (None, each))
-    if not algorithms:
-        raise ValueError(f"a key of this kind is not for {alg!r}")
-    return VerificationKey(kid if isinstance(kid, str) else None, algorithms, key)
+    kid = jwk.get("kid")
+    return _make_key(key, kid if isinstance(kid, str) else None, jwk.get("alg"))
 
 
-def read_keys(keys: Any) -> list[VerificationKey]:
+def read_keys(keys: object) -> list[VerificationKey]:
     """Read the option `keys`: a JWK Set, or one or several of PEM, JWK and public key objects.
 
     Raises:
@@ -209,8 +210,9 @@ def read_keys(keys: Any) -> list[VerificationKey]:
     if isinstance(keys, Mapping) and "keys" in keys:
         found = read_key_set(keys)
     else:
-        several = isinstance(keys, Sequence) and not isinstance(keys, str | bytes)
-        found = [_read_any(key) for key in (keys if several else [keys])]
+        if isinstance(keys, str | bytes) or not isinstance(keys, Sequence):
+            keys = [keys]
+        found = [_read_any(key) for key in keys]
     if not found:
         raise ValueError("keys= has no key that could verify a signature")
     return found
@@ -224,16 +226,22 @@ def _read_any(key: object) -> VerificationKey:
             key = load_pem_public_key(key.encode() if isinstance(key, str) else key)
         except (ValueError, UnsupportedAlgorithm):
             raise ValueError("a key must be a public key in PEM, or a JWK") from None
-    return VerificationKey(None, _algorithms(key), key)
+    return _make_key(key)
 
 
-def _algorithms(key: object) -> frozenset[str]:
+def _make_key(key: object, kid: str | None = None, alg: object = None) -> VerificationKey:
+    """Make a key for its algorithms, or only for `alg`."""
     if isinstance(key, RSAPublicKey):
         if key.key_size < MIN_RSA:
             raise ValueError(f"an RSA key needs {MIN_RSA} bits, not {key.key_size}")
-        return frozenset(_RSA)
-    if isinstance(key, EllipticCurvePublicKey) and key.curve.name in _CURVES:
-        return frozenset({_CURVES[key.curve.name]})
-    if isinstance(key, Ed25519PublicKey):
-        return frozenset({"EdDSA"})
-    raise ValueError(f"{type(key).__name__} is not a public key that can verify tokens")
+        known = _RSA
+    elif isinstance(key, EllipticCurvePublicKey) and key.curve.name in _CURVES:
+        known = (_CURVES[key.curve.name],)
+    elif isinstance(key, Ed25519PublicKey):
+        known = ("EdDSA",)
+    else:
+        raise ValueError(f"{type(key).__name__} is not a public key that can verify tokens")
+    algorithms = frozenset(each for each in known if alg in (None, each))
+    if not algorithms:
+        raise ValueError(f"a key of this kind is not for {alg!r}")
+    return VerificationKey(kid, algorithms, key)

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -11,7 +11,7 @@ from .._errors import InvalidToken
 from .._value import JSONObject
 from ..types import Principal
 from ._claims import LEEWAY, read_name, read_rules, shown
-from ._configuration import check_url, read_claims, read_seconds
+from ._configuration import check_url, load_with_pyjwt, read_claims, read_seconds
 from ._fetch import Fetcher, HTTPFetcher
 from ._jwks import JWKS_COOLDOWN, JWKS_TTL, KeySet, select
 from ._verifier import AuthRequest, TokenVerifier
@@ -35,17 +35,8 @@ _Secret = str | bytes
 _Check = Callable[[str], bool | Awaitable[bool]]
 
 
-def load_jose() -> ModuleType:
-    """Load the module that uses PyJWT; API keys and introspection do without it.
-
-    Raises:
-        ImportError: PyJWT is not installed.
-    """
-    try:
-        from . import _jose
-    except ImportError as error:
-        raise ImportError("verifying JWTs needs PyJWT: pip install 'noizu-mcp[auth]'") from error
-    return _jose
+def _load_jose() -> ModuleType:
+    return load_with_pyjwt("noizu_mcp.auth._jose", "verifying JWTs")
 
 
 class JWTVerifier(TokenVerifier):
@@ -81,7 +72,7 @@ class JWTVerifier(TokenVerifier):
         issuer: str | None = None,
         audience: str | Sequence[str] | None = None,
         jwks_uri: str | None = None,
-        keys: Any = None,
+        keys: object = None,
         algorithms: Sequence[str] = JWT_ALGORITHMS,
         required_claims: Sequence[str] = ("sub",),
         leeway: float = LEEWAY,
@@ -99,7 +90,7 @@ class JWTVerifier(TokenVerifier):
         )
         self._algorithms = _read_public_algorithms(algorithms)
         self._types = _AT_JWT if only_access_tokens else _TYPES | {None}
-        self._jose = load_jose()
+        self._jose = _load_jose()
         ttl = read_seconds(jwks_ttl, "jwks_ttl")
         cooldown = read_seconds(jwks_cooldown, "jwks_cooldown")
         self._keys: Sequence[VerificationKey] = ()
@@ -215,7 +206,7 @@ class CompoundJWTVerifier(TokenVerifier):
             raise ValueError(f"algorithms= may hold {', '.join(SECRET_ALGORITHMS)}, not {names!r}")
         self._algorithms = frozenset(names)
         self._length = max(SECRET_ALGORITHMS[name] for name in names)
-        self._jose = load_jose()
+        self._jose = _load_jose()
         self._check_api_key = check_api_key
         self._secret = secret
         if not callable(secret):

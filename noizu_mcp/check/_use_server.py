@@ -5,12 +5,14 @@ from typing import Any, TypeVar
 
 import trio
 
-from ..client import Client, connect
+from ..client import Client, Target, connect
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **options: Any) -> Result:
+def use_server(
+    target: Target, work: Callable[[Client], Awaitable[_Result]], **options: Any
+) -> _Result:
     """Connect to a server, run some work, and close the connection.
 
     Args:
@@ -25,7 +27,7 @@ def use_server(target: Any, work: Callable[[Client], Awaitable[Result]], **optio
     if trio.lowlevel.in_trio_task():
         raise RuntimeError("this would stop the trio loop: call it in a plain function")
 
-    async def main() -> Result:
+    async def main() -> _Result:
         async with connect(target, **options) as client:
             return await work(client)
 

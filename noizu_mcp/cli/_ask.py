@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import trio
 
@@ -30,7 +30,7 @@ from ._display import Display
 from ._errors import USAGE, CommandError
 from ._say import note
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 _WORDS: Final[Mapping[str, PersonAnswer]] = {"decline": Decline(), "cancel": Cancel()}
 
 
@@ -77,7 +77,7 @@ class Respondent(ClientHandler):
         info = self.client.server_info
         return info.title or info.name
 
-    async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
         """Do the work of the command.
 
         Raises:
@@ -108,7 +108,7 @@ class Respondent(ClientHandler):
 class Nobody(Respondent):
     """Declines, and says so."""
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Decline."""
         self.display.clear()
         message = params.get("message", "")
@@ -130,7 +130,7 @@ class AnswerFile(Respondent):
         super().__init__(display)
         self._answers = answers
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Give the next answer of the script."""
         answer = self._answers
         # A list is used up: the same answer for a second question would be an accident.
@@ -173,7 +173,7 @@ class Person(Respondent):
         self._timeout = timeout
         self._waiting = 0
 
-    async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
         """Do the work of the command; its time limit stands still during questions."""
         # The client would count the time of the person as well: the scope counts instead.
         client.timeout = math.inf
@@ -199,7 +199,7 @@ class Person(Respondent):
             if not self._waiting:
                 self._scope.deadline = trio.current_time() + self._timeout
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> PersonAnswer:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Show the question and read the answer."""
         with self._unhurried():
             async with one_at_a_time():

@@ -35,7 +35,7 @@ from ._save import OutputPart, check_output, parts_of_blocks, parts_of_contents,
 from ._say import note, say
 from ._use import Connected, use
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 class _ListedKind(NamedTuple):
@@ -133,15 +133,27 @@ async def _fetch(
     for kind in kinds:
         if every and not client.capabilities.has(KINDS[kind].capability):
             continue
-        listed: Sequence[Any] = ()
-        try:
-            listed = await KINDS[kind].fetch(client)
-        except McpError as error:
-            # A server without components of a kind may not know the method that lists them.
-            if error.code != METHOD_NOT_FOUND:
-                raise
+        listed = await fetch_kind(client, kind)
         found[kind] = listed, len(hidden_of(kind, connected.server, listed))
     return found
+
+
+async def fetch_kind(client: Client, kind: str) -> Sequence[Any]:
+    """List the components of a kind.
+
+    Args:
+        client: A client of the server.
+        kind: A key of `KINDS`.
+
+    Returns:
+        The components; none if the server does not know the method that lists them.
+    """
+    try:
+        return await KINDS[kind].fetch(client)
+    except McpError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return ()
 
 
 def hidden_of(kind: str, server: Server | None, listed: Sequence[Any]) -> list[JSONObject]:
@@ -182,8 +194,8 @@ class _Offers:
 
 
 def _use_named(
-    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[Result]]
-) -> Result:
+    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[_Result]]
+) -> _Result:
     """Use one component of a server; if it has none of that name, suggest one.
 
     Raises:
@@ -191,7 +203,7 @@ def _use_named(
         McpError: It has one, or the error has another cause.
     """
 
-    async def work(connected: Connected) -> Result:
+    async def work(connected: Connected) -> _Result:
         offers = _Offers(kind, connected)
         try:
             return await ask(offers)

@@ -2,15 +2,13 @@
 
 import argparse
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from .._errors import McpError
 from .._nearest import hint_at
 from .._value import JSON
-from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import (
     Annotations,
     PromptDefinition,
@@ -19,7 +17,7 @@ from ..types import (
     ToolDefinition,
 )
 from ..uri import UriTemplate
-from ._commands import KINDS, hidden_of
+from ._commands import KINDS, fetch_kind, hidden_of
 from ._errors import OK, USAGE, CommandError
 from ._output import columns, print_json
 from ._say import say
@@ -83,13 +81,8 @@ async def _find(name: str, connected: Connected) -> tuple[str, list[_NamedCompon
     client, found = connected.client, list[_NamedComponent]()
     names: list[str] = []
     for kind, about in KINDS.items():
-        listed: Sequence[Any] = ()
-        if client.capabilities.has(about.capability):
-            try:
-                listed = await about.fetch(client)
-            except McpError as error:
-                if error.code != METHOD_NOT_FOUND:
-                    raise
+        has_any = client.capabilities.has(about.capability)
+        listed = await fetch_kind(client, kind) if has_any else ()
         hidden = map(_CLASSES[kind].from_wire, hidden_of(kind, connected.server, listed))
         both = [(each, False) for each in listed] + [(each, True) for each in hidden]
         for each, is_hidden in both:

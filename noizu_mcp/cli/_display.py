@@ -9,9 +9,10 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from .._printable import printable
+from .._value import JSON
 from ..client import Progress
 from ..jsonrpc import Batch, Notification, decode
 from ..types import LogLevel
@@ -136,7 +137,7 @@ def _number(value: float) -> str:
     return str(value)[:_DIGITS] if type(value) is int else f"{value:g}"
 
 
-def line_of(params: Mapping[str, Any]) -> str:
+def line_of(params: Mapping[str, JSON]) -> str:
     """Write a log message as one line: `[warning] shop.orders: text`."""
     level, name, data = params.get("level", "log"), params.get("logger"), params.get("data")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)

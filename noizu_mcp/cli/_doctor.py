@@ -12,7 +12,7 @@ from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json
 from ._say import say
 from ._stored_login import stored_headers
-from ._use import read_url, run_loop
+from ._use import read_elsewhere, run_loop
 from .hosts._entry import own_program
 
 
@@ -31,7 +31,10 @@ def doctor(args: argparse.Namespace) -> int:
     """
     if args.call is None and (args.args is not None or args.arguments):
         raise CommandError("arguments go with --call NAME", USAGE)
-    target = _read_target(args)
+    target = read_elsewhere(args)
+    if target is None:
+        # As a host runs it; with the variables that it has in this program.
+        target = Stdio(*own_program(), "run", args.target, env=dict(os.environ))
     report = run_loop(partial(_examine, args, target))
     facts = {"target": " ".join(args.process or [args.target]), **report.facts}
     if args.json:
@@ -41,17 +44,6 @@ def doctor(args: argparse.Namespace) -> int:
         for line in report.lines():
             say(line)
     return FAILED if report.failed else OK
-
-
-def _read_target(args: argparse.Namespace) -> Stdio | Http:
-    if args.process is None and "://" in args.target:
-        return read_url(args.target, args.header)
-    if args.header:
-        raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
-    if args.process is not None:
-        return Stdio(*args.process)
-    # As a host runs it; with the variables that it has in this program.
-    return Stdio(*own_program(), "run", args.target, env=dict(os.environ))
 
 
 async def _examine(args: argparse.Namespace, target: Stdio | Http) -> Report:

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from functools import partial
 
 from .._errors import TransportError
@@ -10,10 +9,10 @@ from ..check import fuzz as engine
 from ..client import Progress
 from ..transports import Http, Stdio
 from ._display import Display
-from ._errors import FAILED, OK, USAGE, CommandError
+from ._errors import FAILED, OK, CommandError
 from ._output import print_json
 from ._say import marked_stderr, say
-from ._use import read_url, run_loop
+from ._use import read_elsewhere, run_loop
 
 
 def fuzz(args: argparse.Namespace) -> int:
@@ -29,7 +28,7 @@ def fuzz(args: argparse.Namespace) -> int:
     Raises:
         CommandError: The target, or an option, is malformed; or the server cannot be reached.
     """
-    target = _target(args)
+    target = read_elsewhere(args) or str(args.target)
     try:
         with marked_stderr():
             if args.replay is not None:
@@ -59,18 +58,11 @@ def _run(args: argparse.Namespace, target: str | Stdio | Http) -> engine.Report:
                 timeout=args.timeout,
                 examples=args.examples,
                 destructive=args.destructive,
-                on_progress=_shown_by(display),
+                on_progress=lambda share, what: display.report(Progress(share, 1.0, what)),
             )
         )
     finally:
         display.clear()
-
-
-def _shown_by(display: Display) -> Callable[[float, str], None]:
-    def on_progress(share: float, what: str) -> None:
-        display.report(Progress(share, 1.0, what))
-
-    return on_progress
 
 
 def _replay(path: str, target: str | Stdio | Http) -> int:
@@ -85,13 +77,3 @@ def _replay(path: str, target: str | Stdio | Http) -> int:
             say(str(error))
     say(f"{len(findings)} findings, {still} still there")
     return FAILED if still else OK
-
-
-def _target(args: argparse.Namespace) -> str | Stdio | Http:
-    if args.process is None and "://" in args.target:
-        return read_url(args.target, args.header)
-    if args.header:
-        raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
-    if args.process is not None:
-        return Stdio(*args.process)
-    return str(args.target)

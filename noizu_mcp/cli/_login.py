@@ -8,7 +8,7 @@ import os
 import webbrowser
 from collections.abc import Awaitable
 from functools import partial
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from .._errors import AuthError
 from ..auth.client import FileStore, OAuth, ProtectedServer
@@ -20,6 +20,7 @@ from ._say import note, say
 from ._stored_login import stored_headers
 from ._use import read_url, run_loop
 
+_Result = TypeVar("_Result")
 #: The variable for the secret of `--client-id`: words of a command are seen by other users.
 VARIABLE: Final = "NOIZU_MCP_CLIENT_SECRET"
 
@@ -83,8 +84,8 @@ def log_out(args: argparse.Namespace) -> int:
     return OK
 
 
-def _run(work: Awaitable[Any]) -> Any:
-    async def run() -> Any:
+def _run(work: Awaitable[_Result]) -> _Result:
+    async def run() -> _Result:
         return await work
 
     try:

@@ -62,7 +62,7 @@ def _dispatch(words: list[str]) -> int:
     return command(args)
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Describe a failure; name a capability that is missing, and the option of a limit."""
     if isinstance(error, McpError) and error.code == MISSING_CLIENT_CAPABILITY:
         needs = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
@@ -88,7 +88,7 @@ def _fail(error: Exception, *, debug: bool) -> int:
         lines = [str(problem) for problem in cause.problems]
     elif isinstance(error, (CommandError, *PEER_FAILURES)):
         # Their text is enough: a traceback would add nothing for the user.
-        lines = [_told(error)]
+        lines = [_reason(error)]
     else:
         lines = [f"{type(error).__name__}: {error} (--debug shows where)"]
     for line in lines:

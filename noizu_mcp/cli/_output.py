@@ -7,9 +7,10 @@ import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from .._printable import LINES, encodable, printable, printable_json
+from .._value import JSON
 from ..engine import logger
 from ..types import Content
 
@@ -17,12 +18,12 @@ from ..types import Content
 MIN_WIDTH: Final = 40
 
 
-def print_json(value: Any) -> None:
+def print_json(value: JSON) -> None:
     """Print a JSON value, indented; as it is where stdout can write it, else escaped."""
     print(json_of(value, ascii_only=not _writes_unicode(sys.stdout)))
 
 
-def json_of(value: Any, *, ascii_only: bool = False) -> str:
+def json_of(value: JSON, *, ascii_only: bool = False) -> str:
     """Write a JSON value as text, indented; characters that are not seen are escaped."""
     return printable_json(json.dumps(value, ensure_ascii=ascii_only, indent=2))
 

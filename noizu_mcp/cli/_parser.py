@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from importlib import import_module
 from typing import Any, Final, NoReturn, get_args
 
 from .._limits import CLIENT_LIMITS, MIB, Limits
@@ -88,9 +89,18 @@ class _Parser(argparse.ArgumentParser):
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=text)
 
-    def add_list(self, name: str, metavar: str, text: str) -> None:
+    def add_value(self, name: str, metavar: str, text: str, **options: Any) -> None:
+        """Add an option with a value."""
+        self.add_argument(name, metavar=metavar, help=text, **options)
+
+    def add_list(self, name: str, metavar: str, text: str, **options: Any) -> None:
         """Add an option that may be repeated."""
-        self.add_argument(name, action="append", default=[], metavar=metavar, help=text)
+        self.add_value(name, metavar, text, action="append", default=[], **options)
+
+    def add_header(self) -> None:
+        """Add the headers of a server at a URL."""
+        text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
+        self.add_list("--header", "NAME=VALUE", text)
 
     def add_rest(self, text: str, metavar: str = "name=value") -> None:
         """Add the arguments: all other words."""
@@ -157,6 +167,7 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
         *,
         asking: bool = False,
         status: str = _STATUS,
+        timeout: float | None = None,
         group: Any = commands,
     ) -> _Parser:
         asks = f"{_ASKING}\n" if asking else ""
@@ -165,23 +176,29 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
         # A command after `--` takes the place of the target.
         if with_target:
             added.add_argument("target", metavar="SERVER", help="see below")
-        _add_connection(added)
+        added.add_header()
+        added.add_flag("--json", "print JSON")
+        if timeout is None:
+            _add_client(added)
+            timeout = TIMEOUT
+        text = f"for each answer of the server, {timeout:g} unless given"
+        added.add_value("--timeout", "SECONDS", text, type=_seconds, default=timeout)
         return added
 
     running = add("run", "serve a server on stdin and stdout, or over HTTP", _run, _RUN)
     text = "module:Server or path/to/file.py:Server; may be left out with --config"
     running.add_argument("target", nargs="?", help=text)
     text = "serve the servers of a file of the mcpServers form, too: a gateway"
-    running.add_argument("--config", metavar="FILE", help=text)
+    running.add_value("--config", "FILE", text)
     running.add_flag("--reload", "for development: start again when a Python file changes")
     add_http(running)
     _add_using_commands(using)
-    _add_doctor(add, with_target=with_target)
+    _add_doctor(using)
     _add_lint(using)
     text = "write down what a server offers, and check later versions against it"
     contracts = commands.add_parser("contract", help=text, description=f"{text.capitalize()}.")
     _add_contract(partial(using, group=contracts.add_subparsers(metavar="ACTION", required=True)))
-    _add_fuzz(add, with_target=with_target)
+    _add_fuzz(using)
     _add_host_commands(add, with_target=with_target)
     _add_login(add)
     return parser
@@ -202,7 +219,7 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     calling.add_argument("tool", metavar="TOOL", help="the name of the tool")
     text = "an argument, if any; a value is read as the tool declares it, else as JSON or text"
     calling.add_rest(text)
-    calling.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
+    calling.add_value("--args", "JSON", "arguments as one JSON object")
     text, example = "read a resource of a server", "read app.py:Docs config://app > app.json"
     reading = using("read", text, read_resource, example, asking=True)
     reading.add_argument("uri", metavar="URI", help="the URI of the resource")
@@ -212,14 +229,13 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     prompting.add_rest("an argument, if any; a value is text")
     for saving in (calling, reading):
         text = "write images and other contents to a file, several to numbered ones"
-        saving.add_argument("--output", metavar="FILE", help=text)
+        saving.add_value("--output", "FILE", text)
         saving.add_flag("--force", "replace files that exist")
     for asking in (calling, reading, prompting):
         text = "answer what the server asks; see below"
-        asking.add_argument("--answers", metavar="JSON", help=text)
+        asking.add_value("--answers", "JSON", text)
         text = "print log messages of the server to stderr, from this level on; info on a terminal"
-        levels = get_args(LogLevel)
-        asking.add_argument("--log-level", metavar="LEVEL", choices=levels, help=text)
+        asking.add_value("--log-level", "LEVEL", text, choices=get_args(LogLevel))
     text = "complete an argument of a prompt or a template"
     example = "complete app.py:Docs code_review style s --context code=x"
     completing = using("complete", text, complete, example)
@@ -230,25 +246,19 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     completing.add_list("--context", "name=value", text)
 
 
-def _add_doctor(add: Callable[[str, str, Command, str], _Parser], *, with_target: bool) -> None:
+def _add_doctor(using: Callable[..., _Parser]) -> None:
     text, example = "check a server, and say what to do", "doctor https://mcp.example.com/mcp"
-    parser = add("doctor", text, _doctor, f"{_TARGET}\nExample: noizu-mcp {example}\n\n{_FINDINGS}")
-    if with_target:
-        parser.add_argument("target", metavar="SERVER", help="see below")
-    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
-    parser.add_list("--header", "NAME=VALUE", text)
-    parser.add_argument("--call", metavar="TOOL", help="call this tool, and check its result")
+    command = _late("._doctor", "doctor")
+    parser = using("doctor", text, command, example, status=_FINDINGS, timeout=PATIENCE)
+    parser.add_value("--call", "TOOL", "call this tool, and check its result")
     parser.add_rest("an argument of the tool, if any")
-    parser.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
-    parser.add_flag("--json", "print JSON")
-    text = f"for each answer of the server, {PATIENCE:g} unless given"
-    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=PATIENCE, help=text)
+    parser.add_value("--args", "JSON", "arguments as one JSON object")
 
 
 def _add_lint(using: Callable[..., _Parser]) -> None:
     text = "check names, descriptions and schemas of tools, as models and their APIs read them"
     example = "lint app.py:Docs --ignore strict --fail-on warning"
-    linting = using("lint", text, _lint, example, status=_SEVERITIES)
+    linting = using("lint", text, _late("._lint", "lint"), example, status=_SEVERITIES)
     linting.add_list("--ignore", "RULE", "a rule that is not checked; may be repeated")
     text = "an API whose limits are checked, in place of anthropic, openai and gemini; may be"
     linting.add_list("--api", "NAME", f"{text} repeated")
@@ -259,61 +269,48 @@ def _add_lint(using: Callable[..., _Parser]) -> None:
 
 def _add_contract(using: Callable[..., _Parser]) -> None:
     text = "write everything that a server lists to a file"
-    writing = using("write", text, _write_contract, "contract write app.py:Docs")
+    command = _late("._contract", "write_contract")
+    writing = using("write", text, command, "contract write app.py:Docs")
     text = "tools, resources, templates or prompts alone; may be repeated"
-    writing.add_argument(
-        "--only", metavar="KIND", action="append", default=[], choices=tuple(KINDS), help=text
-    )
+    writing.add_list("--only", "KIND", text, choices=tuple(KINDS))
     text = "compare a server with the file, and print the changes"
     example = "contract check app.py:Docs --exact"
-    checking = using("check", text, _check_contract, example, status=_CHANGES)
+    command = _late("._contract", "check_contract")
+    checking = using("check", text, command, example, status=_CHANGES)
     checking.add_flag("--exact", "count every change, so that the file stays up to date")
     for parser in (writing, checking):
         text = "the file, contract.json unless given"
-        parser.add_argument("--file", metavar="FILE", default="contract.json", help=text)
+        parser.add_value("--file", "FILE", text, default="contract.json")
 
 
-def _add_fuzz(add: Callable[[str, str, Command, str], _Parser], *, with_target: bool) -> None:
+def _add_fuzz(using: Callable[..., _Parser]) -> None:
     text, example = "call everything that a server offers, to break it", "fuzz app.py:Docs"
-    parser = add("fuzz", text, _fuzz, f"{_TARGET}\nExample: noizu-mcp {example}\n\n{_FOUND}")
-    if with_target:
-        parser.add_argument("target", metavar="SERVER", help="see below")
-    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
-    parser.add_list("--header", "NAME=VALUE", text)
+    command = _late("._fuzz", "fuzz")
+    parser = using("fuzz", text, command, example, status=_FOUND, timeout=FUZZ_TIMEOUT)
     text = "the seed of all values; the same seed makes the same calls"
-    parser.add_argument("--seed", metavar="NUMBER", type=int, default=0, help=text)
+    parser.add_value("--seed", "NUMBER", text, type=int, default=0)
     text = f"for the whole run, {FUZZ_BUDGET:g} unless given"
-    parser.add_argument(
-        "--budget", metavar="SECONDS", type=_seconds, default=FUZZ_BUDGET, help=text
-    )
+    parser.add_value("--budget", "SECONDS", text, type=_seconds, default=FUZZ_BUDGET)
     text = f"valid values for each component, {FUZZ_EXAMPLES} unless given"
-    parser.add_argument("--examples", metavar="NUMBER", type=int, default=FUZZ_EXAMPLES, help=text)
-    text = f"for each answer of the server, {FUZZ_TIMEOUT:g} unless given"
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=FUZZ_TIMEOUT, help=text
-    )
+    parser.add_value("--examples", "NUMBER", text, type=int, default=FUZZ_EXAMPLES)
     parser.add_flag("--destructive", "call tools, too, that say that they may destroy something")
-    parser.add_argument("--keep", metavar="FILE", help="add the findings to a file")
-    parser.add_argument("--replay", metavar="FILE", help="only take the findings of a file again")
-    parser.add_flag("--json", "print JSON")
+    parser.add_value("--keep", "FILE", "add the findings to a file")
+    parser.add_value("--replay", "FILE", "only take the findings of a file again")
 
 
 def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
     text, example = "log in at a server, in the browser", "login https://mcp.example.com/mcp"
-    entering = add("login", text, _log_in, f"Example: noizu-mcp {example}\n\n{_STATUS}")
+    epilog, command = f"Example: noizu-mcp {example}\n\n{_STATUS}", _late("._login", "log_in")
+    entering = add("login", text, command, epilog)
     entering.add_list("--scope", "NAME", "a scope to ask for; may be repeated")
     text = "the name of this program there, if it is registered; NOIZU_MCP_CLIENT_SECRET may have"
-    entering.add_argument("--client-id", metavar="ID", help=f"{text} its secret")
+    entering.add_value("--client-id", "ID", f"{text} its secret")
     text = "the only authorization server to log in at; needed with a secret"
-    entering.add_argument("--issuer", metavar="URL", help=text)
+    entering.add_value("--issuer", "URL", text)
     entering.add_flag("--no-browser", "print the URL of the login only")
     text = "delete the login of a server, and revoke its tokens"
-    leaving = add(
-        "logout",
-        text,
-        _log_out,
-        f"Example: noizu-mcp {example.replace('in', 'out', 1)}\n\n{_STATUS}",
-    )
+    epilog = epilog.replace("login", "logout")
+    leaving = add("logout", text, _late("._login", "log_out"), epilog)
     for parser in (entering, leaving):
         parser.add_argument("url", metavar="URL", help="the URL of the server")
 
@@ -321,10 +318,13 @@ def _add_login(add: Callable[[str, str, Command, str], _Parser]) -> None:
 def _add_host_commands(
     add: Callable[[str, str, Command, str], _Parser], *, with_target: bool
 ) -> None:
+    module = ".hosts._install"
     text, example = "add a server to the settings of a host", "install cursor app.py:Docs"
-    installing = add("install", text, _install, f"{_HOSTS}\nExample: noizu-mcp {example}\n")
+    epilog, command = f"{_HOSTS}\nExample: noizu-mcp {example}\n", _late(module, "install")
+    installing = add("install", text, command, epilog)
     text, example = "print the settings of a host that name a server", "config vscode app.py:Docs"
-    printing = add("config", text, _show_config, f"{_HOSTS}\nExample: noizu-mcp {example}\n")
+    epilog, command = f"{_HOSTS}\nExample: noizu-mcp {example}\n", _late(module, "show_config")
+    printing = add("config", text, command, epilog)
     for parser in (installing, printing):
         parser.add_argument("host", metavar="HOST", help="the host; see below")
         if with_target:
@@ -333,27 +333,19 @@ def _add_host_commands(
         parser.add_argument("--scope", choices=("user", "project"), default="user", help=text)
         parser.add_argument("--name", help="the name of the server in the settings")
         parser.add_list("--env", "NAME=VALUE", "a variable for the command; may be repeated")
-        text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
-        parser.add_list("--header", "NAME=VALUE", text)
+        parser.add_header()
     installing.add_flag("--remove", "remove the server; --name alone is enough")
     installing.add_flag("--dry-run", "print the change, and write nothing")
 
 
-def _add_connection(parser: _Parser) -> None:
-    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
-    parser.add_list("--header", "NAME=VALUE", text)
-    parser.add_flag("--json", "print JSON")
+def _add_client(parser: _Parser) -> None:
     parser.add_flag("--trace", "print every message to stderr")
     known = tuple(REVISIONS)
     text = f"use one protocol revision: {', '.join(known)}"
-    parser.add_argument("--protocol", metavar="VERSION", choices=known, help=text)
+    parser.add_value("--protocol", "VERSION", text, choices=known)
     size = f"{CLIENT_LIMITS.message_size // MIB}M"
     text = f"largest message of the server, like 64M; {size} unless given"
-    parser.add_argument(
-        "--max-message", metavar="SIZE", type=_limits, default=CLIENT_LIMITS, help=text
-    )
-    text = f"for each answer of the server, {TIMEOUT:g} unless given"
-    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=TIMEOUT, help=text)
+    parser.add_value("--max-message", "SIZE", text, type=_limits, default=CLIENT_LIMITS)
 
 
 def _seconds(text: str) -> float:
@@ -376,58 +368,14 @@ def _limits(text: str) -> Limits:
     return Limits(message_size=size, message_values=int(CLIENT_LIMITS.message_values * share))
 
 
-def _doctor(args: argparse.Namespace) -> int:
-    from ._doctor import doctor
+def _late(module: str, name: str) -> Command:
+    """Return the command of a module that loads when the command runs."""
 
-    return doctor(args)
+    def command(args: argparse.Namespace) -> int:
+        found: Command = getattr(import_module(module, __package__), name)
+        return found(args)
 
-
-def _lint(args: argparse.Namespace) -> int:
-    from ._lint import lint
-
-    return lint(args)
-
-
-def _write_contract(args: argparse.Namespace) -> int:
-    from ._contract import write_contract
-
-    return write_contract(args)
-
-
-def _check_contract(args: argparse.Namespace) -> int:
-    from ._contract import check_contract
-
-    return check_contract(args)
-
-
-def _fuzz(args: argparse.Namespace) -> int:
-    from ._fuzz import fuzz
-
-    return fuzz(args)
-
-
-def _log_in(args: argparse.Namespace) -> int:
-    from ._login import log_in
-
-    return log_in(args)
-
-
-def _log_out(args: argparse.Namespace) -> int:
-    from ._login import log_out
-
-    return log_out(args)
-
-
-def _install(args: argparse.Namespace) -> int:
-    from .hosts._install import install
-
-    return install(args)
-
-
-def _show_config(args: argparse.Namespace) -> int:
-    from .hosts._install import show_config
-
-    return show_config(args)
+    return command
 
 
 def _run(args: argparse.Namespace) -> int:

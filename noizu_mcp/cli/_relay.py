@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import trio
 
+from .._value import JSON
 from ..engine import single_failure
 from ..jsonrpc import (
     INTERNAL_ERROR,
@@ -109,7 +110,7 @@ class ServerRelay:
         self._is_initialized = False
         self._kept: dict[tuple[str, Id | None], Request] = {}
         self._listens: dict[Id, Request] = {}
-        self._capabilities: Mapping[str, Any] = {}
+        self._capabilities: Mapping[str, JSON] = {}
         # Requests that are repeated for a new server: the client has their answers already.
         self._repeated: dict[Id, trio.Event] = {}
 
@@ -291,7 +292,7 @@ class ServerRelay:
                 await self._client.send([data])
 
 
-def _id_in(values: Any, key: str) -> Id | None:
+def _id_in(values: JSON, key: str) -> Id | None:
     """Read an id or a text; the server reports an error for anything else."""
     found = values.get(key) if isinstance(values, Mapping) else None
     return found if isinstance(found, str | int) else None

@@ -6,7 +6,7 @@ followed to a bounded depth, and long lists of values are cut.
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from .._pointer import unescape
 from .._util import is_number, part_of
@@ -173,7 +173,7 @@ def _resolved(schema: JSON, root: JSON) -> JSON:
 
 
 def _at(ref: str, root: JSON) -> JSONObject:
-    found: Any = root
+    found: JSON = root
     for part in ref.removeprefix("#").split("/")[1:]:
         key = unescape(part)
         found = found.get(key) if isinstance(found, dict) else None

@@ -48,6 +48,22 @@ def read_url(url: str, headers: Iterable[str]) -> Http:
         raise CommandError(str(error), USAGE) from error
 
 
+def read_elsewhere(args: argparse.Namespace) -> Http | Stdio | None:
+    """Read a URL or a command; None for another target.
+
+    Args:
+        args: `target` or `process`, and `header`.
+
+    Raises:
+        CommandError: The URL or a header is malformed, or there are headers without a URL.
+    """
+    if args.process is None and "://" in args.target:
+        return read_url(args.target, args.header)
+    if args.header:
+        raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
+    return None if args.process is None else Stdio(*args.process)
+
+
 def _header(text: str) -> tuple[str, str]:
     found = _HEADER.fullmatch(text)
     if found is None:  # its text may be a secret, so the error does not repeat it
@@ -56,10 +72,10 @@ def _header(text: str) -> tuple[str, str]:
     return name.lower(), value.strip()
 
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
+def run_loop(function: Callable[[], Awaitable[_Result]]) -> _Result:
     """Run an async function to its end.
 
     Ctrl-C cancels it, whatever it is doing, instead of raising in the middle of it: so servers
@@ -68,7 +84,7 @@ def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
     Raises:
         KeyboardInterrupt: It was interrupted, and has ended.
     """
-    results: list[Result] = []
+    results: list[_Result] = []
 
     async def main() -> None:
         with single_failure():
@@ -111,7 +127,7 @@ class Connected(NamedTuple):
     report: Callable[[Progress], None] | None
 
 
-def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]) -> Result:
+def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[_Result]]) -> _Result:
     """Connect to a server and use it.
 
     Args:
@@ -153,7 +169,7 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
 
         server = target if isinstance(target, Server) else None
 
-        async def connected() -> Result:
+        async def connected() -> _Result:
             async with connecting() as client:
                 if asked is None:
                     return await work(Connected(client, server, None))
@@ -182,12 +198,9 @@ def _login_for(target: "Stdio | Http | Replay | Server") -> "AuthStrategy | None
 
 def _elsewhere(args: argparse.Namespace) -> "Stdio | Http | Replay | None":
     """Read a target outside of this process, or a cassette; None for a server to be imported."""
-    if args.process is None and "://" in args.target:
-        return read_url(args.target, args.header)
-    if args.header:
-        raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
-    if args.process is not None:
-        return Stdio(*args.process)
+    elsewhere = read_elsewhere(args)
+    if elsewhere is not None:
+        return elsewhere
     if args.target.partition("#")[0].endswith(".json"):
         return _configured(args.target)
     return load_cassette(args.target)

@@ -9,16 +9,19 @@ error, or after `MAX_ROUNDS`: a server must not keep the call running forever.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, cast
+from typing import Final, cast
 
+import attrs
 import trio
 
 from .._errors import McpError, ProtocolError
+from .._limits import Limits
 from .._value import JSON, JSONObject
-from ..engine import is_crash, single_failure, throttled_log, unwrap_single
+from ..engine import PendingRequests, is_crash, single_failure, throttled_log, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
+from ._handlers import BoundHandler
 
 #: Maximum rounds of one request, in case a server never stops asking.
 MAX_ROUNDS: Final = 50
@@ -28,36 +31,43 @@ _ACTIONS: Final = ("accept", "decline", "cancel")
 SendRound = Callable[[JSONObject], Awaitable[JSONObject]]
 
 
-class HandlerCalls(Protocol):
-    """The handler of a client, as its session calls it; `BoundHandler` implements this."""
+@attrs.frozen
+class ClientSide:
+    """The client's side of a connection.
 
-    def overrides(self, name: str) -> bool:
-        """Tell whether the handler overrides a method."""
+    Attributes:
+        info: The `Implementation` of the client, in wire form.
+        capabilities: The capabilities of the client, in wire form.
+        handler: Answers requests of the server and handles its notifications.
+        limits: The limits of the connection.
+        roots: The roots of the client, in wire form; None if the handler lists them.
+    """
 
-    async def call(self, name: str, *args: Any, limiter: trio.CapacityLimiter) -> Any:
-        """Call a method; see `BoundHandler`."""
+    info: JSONObject
+    capabilities: JSONObject
+    handler: BoundHandler
+    limits: Limits
+    roots: Sequence[JSONObject] | None
 
 
 class Answerer:
     """Answers requests of the server with a handler.
 
     Args:
-        handler: The handler of the client.
-        capabilities: The capabilities that were sent to the server.
-        threads: The maximum number of threads for sync handler methods.
+        side: The client's side of the connection.
+        pending: The requests of the connection without an answer.
 
     Attributes:
         roots: The roots of the client, in wire form; None if the handler lists them.
     """
 
-    def __init__(
-        self, handler: HandlerCalls, capabilities: Mapping[str, Any], threads: int
-    ) -> None:
-        self.roots: Sequence[Mapping[str, Any]] | None = None
-        self._handler = handler
-        self._capabilities = capabilities
+    def __init__(self, side: ClientSide, pending: PendingRequests) -> None:
+        self.roots = side.roots
+        self._handler = side.handler
+        self._capabilities = side.capabilities
         # A separate limiter: people are slow, and would occupy all threads of the program.
-        self._threads = trio.CapacityLimiter(threads)
+        self._threads = trio.CapacityLimiter(side.limits.threads)
+        self._pending = pending
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:
         """Answer one request of the server.
@@ -96,7 +106,7 @@ class Answerer:
             return {**dump_value(listed), "roots": read_roots(listed["roots"], "list_roots")}
         return {"roots": read_roots(listed, "list_roots")}
 
-    async def _call(self, name: str, method: str, *args: Any) -> Any:
+    async def _call(self, name: str, method: str, *args: object) -> object:
         if not self._handler.overrides(name):
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return await self._handler.call(name, *args, limiter=self._threads)
@@ -143,12 +153,13 @@ class Answerer:
         SamplingResult.from_wire(wire, "handle_sampling")  # raises if a member is missing
         return wire
 
-    async def answer_all(self, requests: Mapping[str, Any]) -> JSONObject:
+    async def answer_all(self, requests: Mapping[str, JSON]) -> JSONObject:
         """Answer the input requests of one round concurrently (2026-07-28 `basic/patterns/mrtr`).
 
         Raises:
             McpError: One of them cannot be answered; the protocol cannot report this to the server.
             ProtocolError: One of them is not a request.
+            ConnectionClosed: The connection ended first, so that no answer can be sent.
         """
         answers: JSONObject = {}
 
@@ -158,15 +169,16 @@ class Answerer:
             params = request.get("params")
             answers[key] = await self.answer(request["method"], params or {})
 
-        if len(requests) == 1:  # most rounds; a nursery would take longer than many handlers
-            for key, request in requests.items():
-                await one(key, request)
-            return answers
-        # Concurrently: a person who answers one question must not delay a model that answers
-        # another.
-        async with trio.open_nursery() as nursery:
-            for key, request in requests.items():
-                nursery.start_soon(one, key, request)
+        with self._pending.end_with_connection():
+            if len(requests) == 1:  # most rounds; a nursery would take longer than many handlers
+                for key, request in requests.items():
+                    await one(key, request)
+                return answers
+            # Concurrently: a person who answers one question must not delay a model that answers
+            # another.
+            async with trio.open_nursery() as nursery:
+                for key, request in requests.items():
+                    nursery.start_soon(one, key, request)
         return answers
 
 
@@ -191,6 +203,7 @@ async def answer_rounds(
 
     Raises:
         ProtocolError: The server asks too often, or its result is malformed.
+        ConnectionClosed: The connection ended while its questions were being answered.
     """
     result, rounds = first or await send(params), 0
     while True:

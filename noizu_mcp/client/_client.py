@@ -3,15 +3,14 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, overload
+from typing import overload
 
 import trio
 
 from .._errors import ConnectionClosed, ProtocolError
 from .._schema_engine import EngineName
 from .._value import JSONObject
-from ..engine import Arrival, single_failure
-from ..jsonrpc import Notification
+from ..engine import single_failure
 from ..protocol import CHANGES
 from ..types import (
     SKILLS,
@@ -34,8 +33,7 @@ from ..types import (
 )
 from ._answers import answer_rounds, read_roots
 from ._cache import CACHE_SIZE, READ, CacheKey, ResponseCache
-from ._calls import ToolCalls
-from ._checks import OutputChecks, Strictness
+from ._calls import Strictness, ToolCalls
 from ._list_reader import (
     PROMPTS,
     RESOURCES,
@@ -48,9 +46,11 @@ from ._list_reader import (
     note_headers,
 )
 from ._listening import listen
-from ._progress import Progress, reporter
-from ._session import ClientSession
+from ._session import ClientSession, Progress
 from ._views import LiveList, watch_server
+
+#: The result of a list method: everything, or the page that was asked for.
+ListResult = list[Definition] | Page[Definition]
 
 
 class Client:
@@ -79,19 +79,12 @@ class Client:
         self._session = session
         self._cache = ResponseCache(session, CACHE_SIZE if cache else 0)
 
-        async def read_tools() -> None:
-            await self._lists.all(TOOLS, anew=True)
+        self._calls = ToolCalls(session, self.request, self._read_tools, strictness, schema_engine)
+        self._lists = ListReader(self.request, session.limits, self._cache, self._calls.learn)
+        session.observers += (self._cache.note, self._calls.note)
 
-        self._checks = OutputChecks(strictness, session, read_tools, schema_engine)
-        self._lists = ListReader(self.request, session.limits, self._cache, self._checks.learn)
-        self._calls = ToolCalls(session, self.request, read_tools, self._checks)
-        session.observers.append(self._note)
-
-    def _note(self, notice: Notification) -> None:
-        """Drop what a notification of the server makes stale."""
-        self._cache.note(notice)
-        if notice.method == CHANGES["tools"][0]:
-            self._checks.forget()
+    async def _read_tools(self) -> None:
+        await self._lists.all(TOOLS, anew=True)
 
     @property
     def protocol_version(self) -> str:
@@ -129,31 +122,12 @@ class Client:
             method,
             params,
             patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else reporter(progress),
+            progress=progress,
             extensions=extensions,
         )
         mirrored = session.mirrored
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
             return note_headers(result, mirrored)
-        return dict(result)
-
-    async def _exchange(
-        self,
-        method: str,
-        params: JSONObject,
-        arrived: Arrival,
-        *,
-        timeout: float | None = None,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> JSONObject:
-        """Send a request in the current session, for a task that waits for its own event."""
-        result = await self._session.exchange(
-            method,
-            params,
-            patience=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else reporter(progress),
-            arrived=arrived,
-        )
         return dict(result)
 
     async def notify(self, method: str, params: Mapping[str, object] | None = None) -> None:
@@ -165,7 +139,7 @@ class Client:
     async def list_tools(self, *, page: None = None) -> list[ToolDefinition]: ...
     @overload
     async def list_tools(self, *, page: str) -> Page[ToolDefinition]: ...
-    async def list_tools(self, *, page: str | None = None) -> Any:
+    async def list_tools(self, *, page: str | None = None) -> ListResult[ToolDefinition]:
         """List the tools of the server.
 
         Args:
@@ -185,7 +159,7 @@ class Client:
     async def list_resources(self, *, page: None = None) -> list[ResourceDefinition]: ...
     @overload
     async def list_resources(self, *, page: str) -> Page[ResourceDefinition]: ...
-    async def list_resources(self, *, page: str | None = None) -> Any:
+    async def list_resources(self, *, page: str | None = None) -> ListResult[ResourceDefinition]:
         """List the resources of the server; see `list_tools`."""
         return await self._list(RESOURCES, page)
 
@@ -195,7 +169,9 @@ class Client:
     ) -> list[ResourceTemplateDefinition]: ...
     @overload
     async def list_resource_templates(self, *, page: str) -> Page[ResourceTemplateDefinition]: ...
-    async def list_resource_templates(self, *, page: str | None = None) -> Any:
+    async def list_resource_templates(
+        self, *, page: str | None = None
+    ) -> ListResult[ResourceTemplateDefinition]:
         """List the resource templates of the server; see `list_tools`."""
         return await self._list(TEMPLATES, page)
 
@@ -203,12 +179,14 @@ class Client:
     async def list_prompts(self, *, page: None = None) -> list[PromptDefinition]: ...
     @overload
     async def list_prompts(self, *, page: str) -> Page[PromptDefinition]: ...
-    async def list_prompts(self, *, page: str | None = None) -> Any:
+    async def list_prompts(self, *, page: str | None = None) -> ListResult[PromptDefinition]:
         """List the prompts of the server; see `list_tools`."""
         return await self._list(PROMPTS, page)
 
-    async def _list(self, kind: ListKind[Any], page: str | None) -> Any:
-        return await (self._lists.all(kind) if page is None else self._lists.page(kind, page))
+    async def _list(self, kind: ListKind[Definition], page: str | None) -> ListResult[Definition]:
+        if page is None:
+            return await self._lists.all(kind)
+        return await self._lists.page(kind, page)
 
     @property
     def tools(self) -> LiveList[ToolDefinition]:

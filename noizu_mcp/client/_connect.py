@@ -1,6 +1,7 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+import inspect
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
@@ -10,6 +11,7 @@ import trio
 from .. import transports
 from .._errors import ConnectionClosed, TargetError
 from .._limits import CLIENT_LIMITS, Limits
+from .._nearest import hint_at
 from .._schema_engine import EngineName
 from .._value import JSONObject
 from .._version import __version__
@@ -17,8 +19,8 @@ from ..engine import MessageStream, check_on_trio, single_failure
 from ..events import Listen, Telemetry
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
-from ._answers import read_roots
-from ._checks import Strictness
+from ._answers import ClientSide, read_roots
+from ._calls import Strictness
 from ._client import Client
 from ._handlers import BoundHandler, ClientHandler, abilities, overrides
 from ._negotiate import negotiate
@@ -117,9 +119,8 @@ async def connect(
             no `file://` URI; or `strictness` or `schema_engine` is unknown, or cannot be loaded.
     """
     check_on_trio("connect", _ELSEWHERE)
-    own = _OwnSide(
-        handler, client_info, capabilities, roots=roots, limits=limits, telemetry=telemetry
-    )
+    side = _read_side(handler, client_info, capabilities, roots, limits)
+    listeners = _read_listeners(telemetry)
     # If a server in memory crashes, its stream closes too: its own exception says more.
     with single_failure(ConnectionClosed):
         async with (
@@ -131,7 +132,10 @@ async def connect(
             try:
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
-                session = own.session(stream, tap, how.auth)
+                tapped = stream if tap is None else TappedStream(stream, tap)
+                session = _make_session(tapped, side, listeners, stream)
+                if how.auth is not None:
+                    how.auth.pause = session.pause_timeouts
                 client = Client(
                     session,
                     timeout,
@@ -139,7 +143,7 @@ async def connect(
                     schema_engine=schema_engine,
                     cache=cache,
                 )
-                stack.enter_context(own.handler.connected(client))
+                stack.enter_context(side.handler.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
@@ -154,6 +158,23 @@ async def connect(
                         await session.leave()
             finally:
                 background.cancel_scope.cancel()
+
+
+def check_options(who: str, options: Iterable[str], taken: Iterable[str]) -> None:
+    """Check the names of options that are passed on to `connect`.
+
+    Args:
+        who: The function or class that takes them, for errors.
+        options: The names.
+        taken: Options of `connect` that it sets itself.
+
+    Raises:
+        TypeError: `connect` has no such option.
+    """
+    known = sorted(inspect.signature(connect).parameters.keys() - set(taken))
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{who} has no option {name}; {hint_at(name, known)}")
 
 
 @asynccontextmanager
@@ -173,50 +194,22 @@ def _is_server(target: object) -> "TypeGuard[Server]":
     return isinstance(target, Server)
 
 
-class _OwnSide:
-    """The client's side of a connection, checked before any server is reached.
-
-    Args:
-        handler: See `connect`, as for the other arguments.
-        info: The name and version of the client.
-        capabilities: Capabilities in addition to those of the handler.
-        roots: The folders in which the server may work.
-        limits: The limits of the connection.
-        telemetry: Listeners.
-    """
-
-    def __init__(
-        self,
-        handler: ClientHandler | None,
-        info: Implementation | None,
-        capabilities: ClientCapabilities | None,
-        *,
-        roots: Sequence[Root | str | Mapping[str, object]] | None,
-        limits: Limits,
-        telemetry: Sequence[Listen],
-    ) -> None:
-        inner = ClientHandler() if handler is None else handler
-        if not isinstance(limits, Limits):
-            raise TypeError(f"limits must be Limits(…), not {limits!r}")
-        self._roots = _read_roots(inner, roots)
-        self._listeners = _read_listeners(telemetry) if telemetry else None
-        self._limits = limits
-        self._info = (info or Implementation("noizu-mcp", __version__)).to_wire()
-        given = (capabilities or ClientCapabilities()).to_wire()
-        self._capabilities = {**abilities(inner, roots=roots is not None), **given}
-        self.handler = BoundHandler(inner)
-
-    def session(
-        self, stream: MessageStream, tap: Tap | None, auth: "RequestAuth | None"
-    ) -> ClientSession:
-        """Make the session of a stream."""
-        make = ClientSession if self._listeners is None else self._listeners(stream)
-        tapped = stream if tap is None else TappedStream(stream, tap)
-        session = make(tapped, self._info, self._capabilities, self.handler, self._limits)
-        session.answerer.roots = self._roots
-        if auth is not None:
-            auth.pause = session.pause_timeouts
-        return session
+def _read_side(
+    handler: ClientHandler | None,
+    info: Implementation | None,
+    capabilities: ClientCapabilities | None,
+    roots: Sequence[Root | str | Mapping[str, object]] | None,
+    limits: Limits,
+) -> ClientSide:
+    """Read the client's side of a connection, before any server is reached; see `connect`."""
+    inner = ClientHandler() if handler is None else handler
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits must be Limits(…), not {limits!r}")
+    listed = _read_roots(inner, roots)
+    given = (capabilities or ClientCapabilities()).to_wire()
+    offered = {**abilities(inner, roots=roots is not None), **given}
+    named = (info or Implementation("noizu-mcp", __version__)).to_wire()
+    return ClientSide(named, offered, BoundHandler(inner), limits, listed)
 
 
 def _read_roots(
@@ -234,18 +227,24 @@ def _read_roots(
     return listed
 
 
-def _read_listeners(
-    listeners: Sequence[Listen],
-) -> Callable[[MessageStream], Callable[..., ClientSession]]:
-    """Check the listeners; return a function that makes the class of their session for a stream."""
-    from ._recording import RecordedSession
-
+def _read_listeners(listeners: Sequence[Listen]) -> Telemetry | None:
+    """Check the listeners; None if there are none."""
     if not isinstance(listeners, Iterable):
         raise TypeError(f"telemetry must be a list of listeners, not {listeners!r}")
     telemetry = Telemetry()
     for listener in listeners:
         telemetry.add(listener)
-    return lambda stream: partial(RecordedSession, telemetry=telemetry, carrier=stream)
+    return telemetry if listeners else None
+
+
+def _make_session(
+    stream: MessageStream, side: ClientSide, telemetry: Telemetry | None, carrier: MessageStream
+) -> ClientSession:
+    if telemetry is None:
+        return ClientSession(stream, side)
+    from ._recording import RecordedSession
+
+    return RecordedSession(stream, side, telemetry, carrier)
 
 
 async def _open_background(nursery: trio.Nursery) -> trio.Nursery:

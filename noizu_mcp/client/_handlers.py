@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 import trio
 
 from .._class_body import statement_frame
 from .._errors import McpError
 from .._util import Returned
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
@@ -21,12 +21,12 @@ from ..types import Accept, Cancel, Decline, Root, SamplingResult
 if TYPE_CHECKING:
     from ._client import Client
 
-RunTrio = Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]
+RunTrio = Callable[[Callable[[], Awaitable[JSON]]], Awaitable[JSON]]
 
 #: Results that `handle_elicitation`, `handle_sampling` and `list_roots` may return.
-Elicited = Accept[Any] | Decline | Cancel | Mapping[str, Any]
-Sampled = SamplingResult | Mapping[str, Any]
-Roots = Sequence[Root | str | Mapping[str, Any]] | Mapping[str, Any]
+Elicited = Accept[Any] | Decline | Cancel | Mapping[str, JSON]
+Sampled = SamplingResult | Mapping[str, JSON]
+Roots = Sequence[Root | str | Mapping[str, JSON]] | Mapping[str, JSON]
 
 #: The methods that a handler may override, and their parameters.
 HANDLER_METHODS: Final = {
@@ -91,7 +91,7 @@ class ClientHandler:
             text = "answers for no connection: give it to connect(…, handler=…)"
         raise RuntimeError(f"this {type(self).__name__} {text}")
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
+    def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__()
         # No metaclass: a handler may be an `ABC`, or a widget with another metaclass. Loaded here:
         # it needs the code that reads class statements.
@@ -99,7 +99,7 @@ class ClientHandler:
 
         check_handler(cls, ClientHandler, HANDLER_METHODS, keywords, statement_frame())
 
-    def handle_elicitation(self, params: Mapping[str, Any]) -> Awaitable[Elicited] | Elicited:
+    def handle_elicitation(self, params: Mapping[str, JSON]) -> Awaitable[Elicited] | Elicited:
         """Ask the user; show the name of the server, and let the user decline.
 
         Args:
@@ -111,7 +111,7 @@ class ClientHandler:
         """
         raise _unknown("elicitation/create")
 
-    def handle_sampling(self, params: Mapping[str, Any]) -> Awaitable[Sampled] | Sampled:
+    def handle_sampling(self, params: Mapping[str, JSON]) -> Awaitable[Sampled] | Sampled:
         """Ask the model, with the consent of the user.
 
         Args:
@@ -134,7 +134,7 @@ class ClientHandler:
         """
         raise _unknown("roots/list")
 
-    def handle_notification(self, method: str, params: Mapping[str, Any]) -> Any:
+    def handle_notification(self, method: str, params: Mapping[str, JSON]) -> Any:
         """Handle a notification: a log message, a list change, an updated resource.
 
         Notifications come one at a time, in order. Progress is passed to the call that asked for
@@ -151,7 +151,7 @@ class ClientHandler:
 class _Done:
     """An awaitable, for overrides that await the base method and for those that do not."""
 
-    def __await__(self) -> Iterator[Any]:
+    def __await__(self) -> Iterator[None]:
         return iter(())
 
 
@@ -187,7 +187,7 @@ def abilities(handler: ClientHandler, *, roots: bool) -> JSONObject:
     return found
 
 
-def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> JSONObject:
+def adapt_abilities(capabilities: Mapping[str, JSON], revision: Revision) -> JSONObject:
     """Convert capabilities to the wire form of a revision with a handshake."""
     adapted = dict(capabilities)
     adapted.pop("extensions", None)
@@ -217,6 +217,25 @@ async def run_on_trio(work: Callable[[], Awaitable[Returned]]) -> Returned:
     return result
 
 
+def each_handler(handler: object, change: Callable[[ClientHandler], ClientHandler]) -> object:
+    """Change a handler, or the handlers that a factory makes; see `connect_all`.
+
+    Args:
+        handler: The handler or the factory. Anything else is returned, for `connect_all` to refuse.
+        change: Makes the handler to use from another one.
+    """
+    if isinstance(handler, ClientHandler):
+        return change(handler)
+    if not callable(handler):
+        return handler
+
+    def make(name: str) -> object:
+        made = handler(name)
+        return change(made) if isinstance(made, ClientHandler) else made
+
+    return make
+
+
 class ForwardingHandler(ClientHandler):
     """Passes requests on to a handler of a program that does not run on trio.
 
@@ -232,8 +251,8 @@ class ForwardingHandler(ClientHandler):
     def __init__(
         self,
         handler: ClientHandler,
-        present: Callable[["Client"], Callable[[], Any]],
-        adapt: Callable[[Any], Any] = lambda method: method,
+        present: Callable[["Client"], Callable[[], object]],
+        adapt: Callable[[Callable[..., object]], object] = lambda method: method,
         run_trio: RunTrio | None = None,
     ) -> None:
         self.inner = handler
@@ -261,13 +280,12 @@ class BoundHandler:
     def __init__(self, handler: ClientHandler) -> None:
         self.owner = handler.inner if isinstance(handler, ForwardingHandler) else handler
         self._handler = handler
-        self._client: Callable[[], Any]
+        self._client: Callable[[], object]
 
     @property
     def client(self) -> "Client":
         """The client that the program sees; only while it is `connected`."""
-        client: Client = self._client()
-        return client
+        return cast("Client", self._client())
 
     @contextmanager
     def connected(self, client: "Client") -> Iterator[None]:
@@ -288,7 +306,7 @@ class BoundHandler:
         """Tell whether the handler overrides a method; see `overrides`."""
         return overrides(self._handler, name)
 
-    async def call(self, name: str, *args: Any, limiter: trio.CapacityLimiter) -> Any:
+    async def call(self, name: str, *args: object, limiter: trio.CapacityLimiter) -> object:
         """Call a method of the handler: async ones in this task, others in a thread.
 
         Args:
@@ -315,7 +333,7 @@ class BoundHandler:
             RUNNING.reset(token)
 
 
-def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
+def _in_thread(method: Callable[..., object], args: tuple[object, ...]) -> tuple[object]:
     try:
         return (method(*args),)  # in a tuple: trio lets no coroutine leave a thread
     except (KeyboardInterrupt, GeneratorExit) as error:

@@ -19,8 +19,8 @@ last failure and the last list of tools are kept.
 import math
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, Literal
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Final, Literal, cast
 
 import trio
 
@@ -40,11 +40,13 @@ from ._client import Client
 from ._connect import TIMEOUT, connect
 from ._handlers import ClientHandler
 from ._list_reader import TOOLS
-from ._targets import Opened
+from ._targets import Opened, read_entry
 
 #: Seconds after which a connection counts as a success; an earlier end is a failed attempt.
 LIVED: Final = 10.0
 
+#: Options are passed on as they are, so their types are not known here.
+_connect: Final[Callable[..., AbstractAsyncContextManager[Client]]] = connect
 _RANDOM: Final = random.SystemRandom()
 
 Status = Literal["connecting", "connected", "waiting", "failed"]
@@ -81,7 +83,7 @@ class KeptConnection:
         name: str,
         target: Opened | TargetError | ValueError,
         handler: ClientHandler | None,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         *,
         observe: Callable[[Notification], object] | None = None,
         use: Callable[[Client], Awaitable[None]] | None = None,
@@ -92,7 +94,7 @@ class KeptConnection:
         self.tools: Mapping[str, ToolDefinition] = {}
         self.is_listed = False
         self.watchers: list[Callable[[], object]] = []
-        self.timeout: float = options.get("timeout", TIMEOUT)
+        self.timeout = cast(float, options.get("timeout", TIMEOUT))
         self._status: Status = "connecting"
         self._client: Client | None = None
         self._target = target
@@ -150,7 +152,7 @@ class KeptConnection:
             return self._target
         # A server that fails must not end the others.
         with KeptFailure() as kept:
-            async with connect(self._target, handler=self._handler, **self._options) as client:
+            async with _connect(self._target, handler=self._handler, **self._options) as client:
                 if self.failure is not None:
                     logger.info("the server %s is connected", self.name)
                 self.failure = None
@@ -183,17 +185,14 @@ class KeptConnection:
         """Listen for changes until the connection ends.
 
         Raises:
-            ConnectionClosed: It ended; a transport adds how.
-        ConnectionClosed: The connection ended; a transport adds the reason.
+            ConnectionClosed: The connection ended; a transport adds the reason.
         """
         client._session.observers.append(self._note)
         if self._observe is not None:
             client._session.observers.append(self._observe)
         if self._was_connected:
             # Lists may have changed while the server was not connected.
-            for kind, (method, _) in CHANGES.items():
-                if client.capabilities.has(kind):
-                    client._session.receive_notice(Notification(method, None))
+            client._session.report_changes(filter(client.capabilities.has, CHANGES))
         self._was_connected = True
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._listen, client)
@@ -206,11 +205,12 @@ class KeptConnection:
     async def _listen(self, client: Client) -> None:
         """Listen for the changes that the server can report, while it is connected."""
         has = client.capabilities.has
-        kinds: dict[str, Any] = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
+        listen: Callable[..., AbstractAsyncContextManager[object]] = client.listen
+        kinds = {kind: True for kind in CHANGES if has(f"{kind}.listChanged")}
         failures = 0
         while kinds:
             try:
-                async with client.listen(**kinds):
+                async with listen(**kinds):
                     # A list that was read before may have changed since, without a notification.
                     self._tell_watchers()
                     await trio.sleep_forever()
@@ -291,6 +291,19 @@ class KeptConnection:
         listed = await client._lists.all(TOOLS, anew=anew) if has_tools else []
         self.is_listed = True
         self.tools = {tool.name: tool for tool in listed}
+
+
+def read_kept(entry: object, where: str) -> Opened | TargetError | ValueError:
+    """Read a target; if it is malformed, return the exception, for `KeptConnection`.
+
+    Args:
+        entry: See `read_entry`.
+        where: Names the entry in errors.
+    """
+    try:
+        return read_entry(entry, where)
+    except (TargetError, ValueError) as error:
+        return error
 
 
 def told(failure: BaseException) -> str:

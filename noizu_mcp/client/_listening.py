@@ -11,8 +11,8 @@ The task ends with its nursery, which also ends the subscription at the server; 
 no longer supports the method.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import trio
 
@@ -20,8 +20,8 @@ from .._errors import PEER_FAILURES, ConnectionClosed, McpError
 from .._util import growing_pause
 from .._value import JSONObject
 from ..engine import logger
-from ..jsonrpc import METHOD_NOT_FOUND, Notification
-from ..protocol import CHANGES, RESOURCE_UPDATED
+from ..jsonrpc import METHOD_NOT_FOUND
+from ..protocol import CHANGES
 from ._session import ClientSession
 
 #: Seconds after which a listen request counts as a success; an earlier end is a failed attempt.
@@ -52,22 +52,23 @@ async def listen(
     wanted: JSONObject = {CHANGES[kind][1]: True for kind in kinds}
     if uris:
         wanted["resourceSubscriptions"] = list(uris)
-    notices = [Notification(CHANGES[kind][0], None) for kind in kinds]
-    notices += [Notification(RESOURCE_UPDATED, {"uri": uri}) for uri in uris]
+    is_open, failures = False, 0
 
-    def tell() -> None:
-        for notice in notices:
-            session.receive_notice(notice)
+    def acknowledged(agreed: Mapping[str, object]) -> None:
+        nonlocal is_open
+        if is_open:
+            session.report_changes(kinds, uris)
+        else:
+            is_open = True
+            task_status.started(agreed)
 
-    status = _Acknowledged(task_status, tell)
-    failures = 0
     while True:
         began, why = trio.current_time(), "it ended"
         request = session.peer.request("subscriptions/listen", {"notifications": wanted})
         try:
-            await session.listen(request, task_status=status)
+            await session.listen(request, acknowledged)
         except PEER_FAILURES as error:
-            if not status.came:
+            if not is_open:
                 raise
             if isinstance(error, McpError) and error.code == METHOD_NOT_FOUND:
                 logger.warning("the server no longer reports changes: %s", error)
@@ -79,27 +80,3 @@ async def listen(
         with trio.move_on_after(growing_pause(failures)):
             await session.wait_ended()
             raise ConnectionClosed(f"the connection ended, and subscriptions/listen with it: {why}")
-
-
-class _Acknowledged:
-    """The task status of a listen request that may be sent again.
-
-    Args:
-        first: Started at the first acknowledgement.
-        again: Called at each later one.
-    """
-
-    def __init__(
-        self, first: trio.TaskStatus[Mapping[str, object]], again: Callable[[], None]
-    ) -> None:
-        self.came = False
-        self._first = first
-        self._again = again
-
-    def started(self, value: Any = None) -> None:
-        """Handle an acknowledgement."""
-        if self.came:
-            self._again()
-        else:
-            self.came = True
-            self._first.started(value)

@@ -22,21 +22,21 @@ a session.
 
 import math
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from .._errors import McpError, ProtocolError, RequestTimeout, TransportError
-from ..jsonrpc import MODERN_CODES, UNSUPPORTED_VERSION, Notification
+from .._value import JSON
+from ..jsonrpc import MODERN_CODES, UNSUPPORTED_VERSION
 from ..protocol import (
     CHANGES,
     HANDSHAKE_VERSIONS,
     LATEST_HANDSHAKE,
-    RESOURCE_UPDATED,
     REVISIONS,
     STATELESS,
     Revision,
@@ -55,51 +55,21 @@ SHOWN: Final = 200
 #: meantime, it still supports handshakes, or is probed again.
 KNOWN: Final = 3600.0
 #: Maximum servers that are remembered.
-MAX_KNOWN: Final = 1000
+MAX_KNOWN: Final = 100
 
 
-class HandshakeServers:
-    """Addresses of servers that use the handshake protocol; bounded, shared by all threads.
-
-    Args:
-        clock: Returns the time in seconds; trio's clock differs between loops.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._until: dict[Hashable, float] = {}
-        self._lock = Lock()
-
-    def __contains__(self, address: Hashable) -> bool:
-        with self._lock:
-            return self._until.get(address, -math.inf) > self._clock()
-
-    def add(self, address: Hashable, until: float | None = None) -> None:
-        """Remember that a server uses the handshake protocol.
-
-        Args:
-            address: Its address.
-            until: The time of its expiry; `KNOWN` seconds from now by default.
-        """
-        with self._lock:
-            self._until.pop(address, None)
-            self._until[address] = self._clock() + KNOWN if until is None else until
-            if len(self._until) > MAX_KNOWN:
-                del self._until[next(iter(self._until))]
-
-    def discard(self, address: Hashable) -> float | None:
-        """Remove a server, and return the time of its expiry."""
-        with self._lock:
-            return self._until.pop(address, None)
-
-    def clear(self) -> None:
-        """Remove all servers."""
-        with self._lock:
-            self._until.clear()
+#: The servers that use the handshake protocol, with the time at which each is forgotten. Shared by
+#: all threads, whose loops have clocks of their own, so the time is that of the process.
+HANDSHAKE_SERVERS: Final[dict[Hashable, float]] = {}
+_LOCK: Final = Lock()
 
 
-#: The servers that are remembered in this process.
-HANDSHAKE_SERVERS: Final = HandshakeServers()
+def _remember(address: Hashable, until: float) -> None:
+    with _LOCK:
+        HANDSHAKE_SERVERS.pop(address, None)
+        HANDSHAKE_SERVERS[address] = until
+        if len(HANDSHAKE_SERVERS) > MAX_KNOWN:
+            del HANDSHAKE_SERVERS[next(iter(HANDSHAKE_SERVERS))]
 
 
 async def negotiate(
@@ -134,31 +104,28 @@ async def negotiate(
         else:
             await _initialize(client, session, revision, pinned=True)
         return
-    if address in HANDSHAKE_SERVERS and await _shake_known_hands(client, session, address):
+    # Added again after a handshake: only a successful one counts.
+    with _LOCK:
+        until = HANDSHAKE_SERVERS.pop(address, -math.inf)
+    if until > time.monotonic() and await _shake_hands_at_once(client, session):
+        if not session.peer.revision.stateless:
+            _remember(address, until)
         return
     found = await _probe(client, session, probe_timeout)
     if found is not None:
         await _shake_hands(client, session, found)
         if address is not None and not session.peer.revision.stateless:
-            HANDSHAKE_SERVERS.add(address)
+            _remember(address, time.monotonic() + KNOWN)
 
 
-async def _shake_known_hands(client: Client, session: ClientSession, address: Hashable) -> bool:
-    """Do a handshake with a remembered server; forget the server if that fails.
-
-    Returns:
-        False if the server refused.
-    """
-    # Added again below: only a successful handshake counts.
-    until = HANDSHAKE_SERVERS.discard(address)
+async def _shake_hands_at_once(client: Client, session: ClientSession) -> bool:
+    """Do a handshake without a probe; return False if the server refuses it."""
     try:
         await _shake_hands(client, session, LATEST_HANDSHAKE)
     except (McpError, TransportError) as error:
         if isinstance(error, TransportError) and not _is_refusal(error):
             raise
         return False
-    if not session.peer.revision.stateless:
-        HANDSHAKE_SERVERS.add(address, until)
     return True
 
 
@@ -222,7 +189,7 @@ def _named(error: McpError, *, but: Revision | None = None) -> Revision | None:
     return _best(supported, but=but) if isinstance(supported, list) else None
 
 
-def _best(versions: Sequence[Any], *, but: Revision | None = None) -> Revision | None:
+def _best(versions: Sequence[object], *, but: Revision | None = None) -> Revision | None:
     return next((r for v, r in REVISIONS.items() if v in versions and r is not but), None)
 
 
@@ -293,7 +260,14 @@ async def _initialize(
 ) -> None:
     peer = session.peer
     session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
-    session.observe_gaps(partial(_make_up_notices, client, session))
+
+    def report_all() -> None:
+        # The server could not report changes while no stream was open.
+        has = client.capabilities.has
+        changing = (kind for kind in CHANGES if has(f"{kind}.listChanged"))
+        session.report_changes(changing, session.watched)
+
+    session.observe_gaps(report_all)
     # Adapted, since older servers may reject members that their revision does not have.
     params = {
         "protocolVersion": revision.name,
@@ -317,7 +291,7 @@ async def _initialize(
         await session.loop.outbox.drain()
 
 
-def _fill_in(client: Client, result: Mapping[str, Any], info: object) -> None:
+def _fill_in(client: Client, result: Mapping[str, JSON], info: object) -> None:
     named = client.server_info if info is None else Implementation.from_wire(info, "serverInfo")
     capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
     # After all parsing, which may raise: a client never has the name of one server and the
@@ -334,18 +308,5 @@ async def _renew(
     await _initialize(client, session, revision, pinned=pinned)
     await session.restore(client.timeout)
     # Lists may have changed between the sessions without a notification.
-    for kind, (method, _) in CHANGES.items():
-        if before.has(kind) or client.capabilities.has(kind):
-            session.receive_notice(Notification(method, None))
-
-
-def _make_up_notices(client: Client, session: ClientSession) -> None:
-    """Notify the handler of each list and each watched resource as if it had changed.
-
-    The server could not report changes while no stream was open.
-    """
-    for kind, (method, _) in CHANGES.items():
-        if client.capabilities.has(f"{kind}.listChanged"):
-            session.receive_notice(Notification(method, None))
-    for uri in session.watched:
-        session.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+    has = client.capabilities.has
+    session.report_changes(kind for kind in CHANGES if before.has(kind) or has(kind))

@@ -9,14 +9,13 @@ from time import perf_counter
 from typing import Any, Final
 
 from .._errors import McpError, RequestTimeout
-from .._limits import Limits
 from .._value import JSONObject
 from ..engine import MessageStream
 from ..events import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, next_key, read_trace
 from ..jsonrpc import Batch, Decoded, Notification, Request
 from ..protocol import PeerEvent
 from ..transports import LineStream, MemoryStream
-from ._answers import Answerer, HandlerCalls
+from ._answers import Answerer, ClientSide
 from ._session import ClientSession, Negotiated
 
 #: The param with the name of the component, by method.
@@ -34,10 +33,7 @@ class RecordedSession(ClientSession):
 
     Args:
         stream: See `ClientSession`.
-        info: See `ClientSession`.
-        capabilities: See `ClientSession`.
-        handler: See `ClientSession`.
-        limits: See `ClientSession`.
+        side: See `ClientSession`.
         telemetry: The listeners.
         carrier: The stream of the transport, which `stream` may wrap.
     """
@@ -45,18 +41,14 @@ class RecordedSession(ClientSession):
     def __init__(
         self,
         stream: MessageStream,
-        info: Mapping[str, object],
-        capabilities: Mapping[str, object],
-        handler: HandlerCalls,
-        limits: Limits,
-        *,
+        side: ClientSide,
         telemetry: Telemetry,
         carrier: MessageStream,
     ) -> None:
-        super().__init__(stream, info, capabilities, handler, limits)
+        super().__init__(stream, side)
         self.telemetry = telemetry
         self.listeners = telemetry.listeners
-        self.answerer = _RecordedAnswerer(self, handler, capabilities, limits.threads)
+        self.answerer = _RecordedAnswerer(self, side)
         self._key = next_key()
         self._label = f"client-{self._key}"
         self._transport = _transport_of(carrier)
@@ -146,19 +138,11 @@ class _RecordedAnswerer(Answerer):
 
     Args:
         session: The session.
-        handler: See `Answerer`.
-        capabilities: See `Answerer`.
-        threads: See `Answerer`.
+        side: See `Answerer`.
     """
 
-    def __init__(
-        self,
-        session: RecordedSession,
-        handler: HandlerCalls,
-        capabilities: Mapping[str, object],
-        threads: int,
-    ) -> None:
-        super().__init__(handler, capabilities, threads)
+    def __init__(self, session: RecordedSession, side: ClientSide) -> None:
+        super().__init__(side, session.pending)
         self._session = session
 
     async def answer(self, method: str, params: JSONObject) -> JSONObject:

@@ -6,12 +6,14 @@ at a time, in order, through a queue that drops the oldest if the handler is too
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, Protocol
+from functools import partial
+from typing import Final, Protocol, Required, TypedDict, Unpack
 
+import attrs
 import trio
 
 from .._errors import ConnectionClosed, McpError, ProtocolError
-from .._limits import Limits
+from .._value import JSON
 from ..engine import (
     Arrival,
     BatchReply,
@@ -20,7 +22,6 @@ from ..engine import (
     Job,
     MessageLoop,
     MessageStream,
-    OnProgress,
     Outgoing,
     ReplyChannel,
     SessionEnded,
@@ -28,15 +29,39 @@ from ..engine import (
     logger,
 )
 from ..jsonrpc import Id, Notification, Request, Response, encode
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
+from ..protocol import ACKNOWLEDGED, CHANGES, RESOURCE_UPDATED, ClientPeer, Dispatch, Revision
 from ..types import META_SUBSCRIPTION_ID, Implementation, ServerCapabilities
-from ._answers import Answerer, HandlerCalls
+from ._answers import Answerer, ClientSide
 from ._renewal import Renewal
 
 #: Maximum notifications that wait for the handler; then the oldest is dropped and logged.
 MAX_NOTICES: Final = 1000
 #: Seconds for the handler to process the remaining ones at the end of the connection.
 NOTICE_TIMEOUT: Final = 1.0
+
+
+@attrs.frozen
+class Progress:
+    """A progress notification of a running call.
+
+    Attributes:
+        progress: The progress so far; it increases with each notification.
+        total: The progress at the end; None if unknown.
+        message: A description of the current step, or None.
+    """
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class ExchangeOptions(TypedDict, total=False):
+    """Options of `ClientSession.exchange`."""
+
+    patience: Required[float]
+    progress: Callable[[Progress], object] | None
+    extensions: Iterable[str]
+    arrived: Arrival | None
 
 
 class Negotiated(Protocol):
@@ -52,38 +77,28 @@ class ClientSession(Dispatcher):
 
     Args:
         stream: Carries the messages.
-        info: The `Implementation` of the client, in wire form.
-        capabilities: The capabilities of the client, in wire form.
-        handler: Answers requests of the server and handles its notifications.
-        limits: The limits of the connection.
+        side: The client's side.
 
     Attributes:
-        limits: See Args.
+        limits: The limits of the connection.
         renewal: Begins a new session when the server has ended the previous one.
         watched: URIs of resources to which the client has subscribed, in order.
         observers: Called with each notification before it is queued for the handler; must not
             raise.
     """
 
-    def __init__(
-        self,
-        stream: MessageStream,
-        info: Mapping[str, object],
-        capabilities: Mapping[str, object],
-        handler: HandlerCalls,
-        limits: Limits,
-    ) -> None:
+    def __init__(self, stream: MessageStream, side: ClientSide) -> None:
         self.mirrored = stream.mirrored
-        self.limits = limits
-        self.peer = ClientPeer(info, capabilities, limits.in_flight)
+        self.limits = side.limits
+        self.peer = ClientPeer(side.info, side.capabilities, side.limits.in_flight)
         super().__init__(self.peer)
-        self.loop = MessageLoop(stream, self, limits)
-        self.answerer = Answerer(handler, capabilities, limits.threads)
+        self.loop = MessageLoop(stream, self, side.limits)
+        self.answerer = Answerer(side, self.pending)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
         self.observers: list[Callable[[Notification], object]] = []
         self._stream = stream
-        self._handler = handler
+        self._handler = side.handler
         # One thread: notifications are handled one at a time, in order.
         self._thread = trio.CapacityLimiter(1)
         # Requests of `call` only: `initialize` must not be cancelled (2025-11-25
@@ -91,7 +106,7 @@ class ClientSession(Dispatcher):
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._listens: set[Id] = set()
-        self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, object]]] = {}
+        self._unacknowledged: dict[Id, Callable[[Mapping[str, object]], object]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -123,20 +138,14 @@ class ClientSession(Dispatcher):
         self,
         method: str,
         params: Mapping[str, object] | None,
-        *,
-        patience: float,
-        on_progress: OnProgress | None = None,
-        extensions: Iterable[str] = (),
+        **options: Unpack[ExchangeOptions],
     ) -> Mapping[str, object]:
         """Send a request and wait for its answer, in a new session if the current one has ended.
 
         Args:
             method: The method.
             params: The params; `_meta` of the revision is added.
-            patience: Seconds without an answer or progress.
-            on_progress: Called with the params of each progress notification.
-            extensions: The ids of extensions that this request declares in addition to the
-                client (2026-07-28).
+            **options: Options of `exchange`.
 
         Returns:
             The result.
@@ -153,17 +162,11 @@ class ClientSession(Dispatcher):
         may_repeat = not self.renewal.is_lost
         while True:
             if self.renewal.is_lost:
-                await self.renewal.renew(patience)
+                await self.renewal.renew(options["patience"])
             # Read before the request is sent: it identifies the session of the request.
             generation = self.renewal.generation
             try:
-                return await self.exchange(
-                    method,
-                    params,
-                    patience=patience,
-                    on_progress=on_progress,
-                    extensions=extensions,
-                )
+                return await self.exchange(method, params, **options)
             except SessionEnded as error:
                 if not may_repeat:
                     text = "the session is over, and so is the one that began in its place"
@@ -177,18 +180,19 @@ class ClientSession(Dispatcher):
         params: Mapping[str, object] | None,
         *,
         patience: float,
-        on_progress: OnProgress | None = None,
+        progress: Callable[[Progress], object] | None = None,
         extensions: Iterable[str] = (),
         arrived: Arrival | None = None,
     ) -> Mapping[str, object]:
         """Send a request in the current session and wait for its answer.
 
         Args:
-            method: See `call`, also for the next four.
-            params: See `call`.
-            patience: See `call`.
-            on_progress: See `call`.
-            extensions: See `call`.
+            method: The method.
+            params: The params; `_meta` of the revision is added.
+            patience: Seconds without an answer or progress.
+            progress: Called with each progress notification.
+            extensions: The ids of extensions that this request declares in addition to the
+                client (2026-07-28).
             arrived: The event of the waiting task; see `Dispatcher.send_request`.
 
         Raises:
@@ -196,12 +200,15 @@ class ClientSession(Dispatcher):
             BaseException: See `call`.
         """
         request = self.peer.request(
-            method, params, progress=on_progress is not None, extensions=extensions
+            method, params, progress=progress is not None, extensions=extensions
         )
         self._running.add(request.id)
         try:
             return await self.send_request(
-                request, patience=patience, on_progress=on_progress, arrived=arrived
+                request,
+                patience=patience,
+                on_progress=None if progress is None else partial(_report, progress),
+                arrived=arrived,
             )
         finally:
             self._running.discard(request.id)
@@ -261,7 +268,7 @@ class ClientSession(Dispatcher):
             await self._ask_again("logging/setLevel", {"level": self.peer.log_level}, seconds)
         for uri in tuple(self.watched):
             await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
-            self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+            self.report_changes((), (uri,))
 
     async def _ask_again(self, method: str, params: Mapping[str, object], seconds: float) -> None:
         try:
@@ -312,23 +319,20 @@ class ClientSession(Dispatcher):
         """Do nothing: a session with listeners is a `RecordedSession`; see `InFlight`."""
 
     async def listen(
-        self,
-        request: Request,
-        *,
-        task_status: trio.TaskStatus[Mapping[str, object]] = trio.TASK_STATUS_IGNORED,
+        self, request: Request, acknowledged: Callable[[Mapping[str, object]], object]
     ) -> None:
         """Send a listen request and keep it open until the server ends it.
 
         Args:
             request: The request.
-            task_status: Started with the kinds of notification that the server agreed to send.
+            acknowledged: Called with the kinds of notification that the server agreed to send.
 
         Raises:
             McpError: The server refused.
             ProtocolError: It ended the request without acknowledging it.
         """
         self._listens.add(request.id)
-        self._unacknowledged[request.id] = task_status
+        self._unacknowledged[request.id] = acknowledged
         try:
             await self.send_request(request)
             if request.id in self._unacknowledged:
@@ -342,8 +346,20 @@ class ClientSession(Dispatcher):
         id_ = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
         # The client's ids are integers. `True` is an integer in Python, and equals the id 1.
         if type(id_) is int and id_ in self._unacknowledged:
-            status = self._unacknowledged.pop(id_)
-            status.started(agreed if isinstance(agreed, Mapping) else {})
+            acknowledged = self._unacknowledged.pop(id_)
+            acknowledged(agreed if isinstance(agreed, Mapping) else {})
+
+    def report_changes(self, kinds: Iterable[str], uris: Iterable[str] = ()) -> None:
+        """Handle a notification for each list and each resource: real ones may have been lost.
+
+        Args:
+            kinds: The lists; names in `CHANGES`.
+            uris: The URIs of the resources.
+        """
+        for kind in kinds:
+            self.receive_notice(Notification(CHANGES[kind][0], None))
+        for uri in uris:
+            self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
 
     def receive_notice(self, notification: Notification) -> None:
         """Show a notification to the observers, and queue it for the handler."""
@@ -367,3 +383,7 @@ class ClientSession(Dispatcher):
             oldest = self._notices.receive_nowait()
             logger.warning("dropped %s: the handler is too slow", oldest.method)
             self._send_notice.send_nowait(notification)
+
+
+def _report(progress: Callable[[Progress], object], params: Mapping[str, JSON]) -> None:
+    progress(Progress(params["progress"], params.get("total"), params.get("message")))

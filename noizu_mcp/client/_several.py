@@ -1,30 +1,29 @@
 """`connect_all`: clients of several servers, and one list of their tools."""
 
 import hashlib
-import inspect
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
 
-from .._errors import McpError, TargetError
+from .._errors import McpError
 from .._log import SHOWN, ThrottledLog
 from .._nearest import hint_at, nearest
 from ..engine import check_on_trio, single_failure
 from ..jsonrpc import INVALID_PARAMS
 from ..types import ToolDefinition, ToolResult
 from ._client import Client
-from ._connect import connect
+from ._connect import check_options
 from ._handlers import ClientHandler
-from ._kept_connection import KeptConnection, Status
+from ._kept_connection import KeptConnection, Status, read_kept
 from ._list_reader import TOOLS
-from ._progress import Progress
+from ._session import Progress
 from ._several_live import ToolReaders
-from ._targets import read_entry, read_servers
+from ._targets import check_names, read_several
 from ._views import LiveList
 
 #: Seconds that the block waits for its servers: `npx` may have to download one.
@@ -37,8 +36,6 @@ MAX_NAME: Final = 128
 _DIGEST: Final = 8
 #: Characters that tool names must not have.
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
-#: Options that `connect_all` sets itself.
-_OWN: Final = frozenset({"target", "handler"})
 
 _ELSEWHERE: Final = "under asyncio and in notebooks write `async with noizu_mcp.aio.connect_all(…)`"
 
@@ -234,14 +231,12 @@ class Clients:
         """Find the server of each name; see `list_tools`."""
         before, self._owners = self._owners, {}
         for connection in self._connections.values():
-            own = len(self._start_of(connection))
-            others = tuple(
-                start
-                for each in self._connections.values()
-                if len(start := self._start_of(each)) > own
-            )
+            start = self._start_of(connection)
+            starts = map(self._start_of, self._connections.values())
+            others = tuple(each for each in starts if len(each) > len(start))
             for tool in connection.tools:
-                name = join_name(self._prefixes[connection.name], tool)
+                # Without a prefix the name is that of the server, whatever its length.
+                name = bound_name(f"{start}{tool}") if start else tool
                 if name.startswith(others):
                     self._log_clash(name, connection, "the prefix of another server")
                     continue
@@ -257,16 +252,6 @@ class Clients:
     def _log_clash(self, name: str, connection: KeptConnection, holder: str) -> None:
         text = "the tool %.200r of %s is left out: the name is taken by %s; connect_all(prefix=…)"
         self._log.warning(connection.name, text, name, connection.name, holder)
-
-
-def join_name(prefix: str, tool: str) -> str:
-    """Make the name of a tool from a prefix; see `bound_name`.
-
-    Args:
-        prefix: The prefix of its server; empty for none.
-        tool: Its name on its server.
-    """
-    return bound_name(f"{prefix}_{tool}") if prefix else tool
 
 
 def bound_name(name: str) -> str:
@@ -290,7 +275,7 @@ async def connect_all(
     per_server: Mapping[str, Mapping[str, object]] | None = None,
     start_timeout: float = START_TIMEOUT,
     list_timeout: float = LIST_TIMEOUT,
-    **options: Any,
+    **options: object,
 ) -> AsyncIterator[Clients]:
     """Connect to several servers while the block runs.
 
@@ -326,17 +311,13 @@ async def connect_all(
             `per_server` names an unknown server.
     """
     check_on_trio("connect_all", _ELSEWHERE)
-    entries = read_servers(config)
-    own = per_server or {}
-    _check_options(options, own)
-    prefixes = _read_prefixes(prefix, list(entries))
-    for name in own:
-        _check_name("per_server", name, list(entries))
+    servers = read_several(config, options, per_server)
+    prefixes = _read_prefixes(prefix, list(servers))
     connections: dict[str, KeptConnection] = {}
-    for name, entry in entries.items():
-        given = {**options, **own.get(name, {})}
+    for name, (entry, given) in servers.items():
+        check_options("connect_all", given, ("target", "handler"))
         handling = _handler_of(handler, name)
-        connections[name] = KeptConnection(name, _read(entry, name), handling, given)
+        connections[name] = KeptConnection(name, read_kept(entry, name), handling, given)
     with single_failure():
         async with trio.open_nursery() as nursery:
             for each in connections.values():
@@ -348,41 +329,14 @@ async def connect_all(
             nursery.cancel_scope.cancel()
 
 
-def _read(entry: object, name: str) -> Any:
-    """Read an entry; if it is malformed, return the exception."""
-    try:
-        return read_entry(entry, name)
-    except (TargetError, ValueError) as error:
-        return error
-
-
-def _check_options(options: Mapping[str, object], own: Mapping[str, Mapping[str, object]]) -> None:
-    if "auth" in options:
-        raise TypeError(
-            "auth= would send the credentials of one server to all of them; write "
-            "per_server={'name': {'auth': …}}"
-        )
-    known = set(inspect.signature(connect).parameters) - _OWN
-    for given in (options, *own.values()):
-        for name in given:
-            if name not in known:
-                text = f"connect_all has no option {name} of a server"
-                raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
-
-
-def _check_name(option: str, name: str, servers: list[str]) -> None:
-    if name not in servers:
-        raise ValueError(f"{option} names no server {name}; {hint_at(name, servers)}")
-
-
 def _read_prefixes(prefix: bool | Mapping[str, str] | None, servers: list[str]) -> dict[str, str]:
     """Return the prefix of each server; names of servers may have any characters."""
     if not prefix and not isinstance(prefix, Mapping):
         return dict.fromkeys(servers, "")
     found = {name: _UNFIT.sub("_", name) for name in servers}
     if isinstance(prefix, Mapping):
+        check_names("prefix", prefix, servers)
         for name, text in prefix.items():
-            _check_name("prefix", name, servers)
             if _UNFIT.search(text):
                 raise ValueError(f"a prefix has letters, digits, _, - and . only, not {text!r}")
             found[name] = text

@@ -9,10 +9,11 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from .._errors import ProtocolError, SkillError
 from .._util import got
+from .._value import JSON
 from ..skills import MANIFEST, MAX_BYTES, MAX_FILES, compare_frontmatter, quote_path
 from ..types import ReadResult, ResourceContents, SkillDefinition
 
@@ -86,7 +87,7 @@ def verify_file(skill: SkillDefinition, uri: str, result: ReadResult) -> Resourc
     return contents
 
 
-def _compare(entry: Mapping[str, Any], data: bytes) -> None:
+def _compare(entry: Mapping[str, JSON], data: bytes) -> None:
     if len(data) != entry["size"]:
         text = f"it has {len(data)} bytes, its entry says {entry['size']}"
         _refuse(entry["uri"], f"{text}; {_REFRESH}")
@@ -125,7 +126,7 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
         yield f"it has more than {MAX_BYTES} bytes"
 
 
-def _find_file_problems(above: str, path: str, entry: Mapping[str, Any]) -> Iterator[str]:
+def _find_file_problems(above: str, path: str, entry: Mapping[str, JSON]) -> Iterator[str]:
     digest, size = entry.get("digest"), entry.get("size")
     if not entry["uri"].startswith(above) or ".." in path.split("/"):
         yield f"{path} is not in its folder"

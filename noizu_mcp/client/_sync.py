@@ -18,7 +18,7 @@ from contextlib import (
 )
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, Generic, Self, TypeVar
+from typing import Concatenate, Generic, Self, TypeVar
 
 import trio
 
@@ -72,7 +72,7 @@ def _entering(
 
 def with_options_of(
     _original: Callable[Parameters, object],
-) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Parameters], None]]:
+) -> Callable[[Callable[..., None]], Callable[Concatenate["SyncOpened[Inner]", Parameters], None]]:
     """Give `__init__` the parameters of another function."""
 
     def give(init: Callable[..., None]) -> Callable[..., None]:
@@ -128,7 +128,8 @@ class SyncOpened(Generic[Inner]):
     """A client on a trio loop in a separate thread, for plain code: the base of `SyncClient`.
 
     Args:
-        connect: Makes the context manager of trio, from the options.
+        connect: Makes the context manager of trio, from a target and options.
+        target: The target.
         options: The options.
         opened: The thread and the value of the context manager, if already open.
     """
@@ -136,10 +137,12 @@ class SyncOpened(Generic[Inner]):
     def __init__(
         self,
         connect: Callable[..., AbstractAsyncContextManager[Inner]],
+        target: object,
         options: Mapping[str, object],
         opened: tuple[TrioThread, Inner] | None = None,
     ) -> None:
         self._connect = connect
+        self._target = target
         self._options = options
         self._opened = opened
         self._is_open = opened is not None
@@ -165,7 +168,10 @@ class SyncOpened(Generic[Inner]):
             if self._is_open:
                 raise RuntimeError("this SyncClient is open already")
             thread = stack.enter_context(trio_thread())
-            opened = self._connect(**self._options_in(thread))
+            options = dict(self._options)
+            if options.get("handler") is not None:
+                options["handler"] = self._forward(thread, options["handler"])
+            opened = self._connect(self._target, **options)
             client = stack.enter_context(HeldInThread(thread, opened))
             self._opened = thread, client
             at_exit = partial(self._close_at_exit, os.getpid())
@@ -207,17 +213,9 @@ class SyncOpened(Generic[Inner]):
             with suppress(Exception):  # the program has ended
                 self.close()
 
-    def _options_in(self, thread: TrioThread) -> Mapping[str, object]:
-        """Adapt the options to a thread: the handler sees the client for plain code."""
-        handler = self._options.get("handler")
-        if not isinstance(handler, ClientHandler):
-            return self._options
-        present = partial(self._present, thread)
-        return {**self._options, "handler": ForwardingHandler(handler, present)}
-
     @abc.abstractmethod
-    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
-        """Return the client for a handler; see `ForwardingHandler`."""
+    def _forward(self, thread: TrioThread, handler: object) -> object:
+        """Return a handler for a thread, to which the client for plain code is shown."""
 
     @property
     def _thread(self) -> TrioThread:
@@ -255,11 +253,16 @@ class SyncClient(SyncOpened[Client]):
     """
 
     @with_options_of(connect)
-    def __init__(self, target: Any, **options: Any) -> None:
-        super().__init__(partial(connect, target), options)
+    def __init__(self, target: object, **options: object) -> None:
+        super().__init__(connect, target, options)
 
-    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
-        # the server may send requests before the connection is complete
+    def _forward(self, thread: TrioThread, handler: object) -> object:
+        if not isinstance(handler, ClientHandler):
+            return handler
+        return ForwardingHandler(handler, partial(self._present, thread))
+
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], object]:
+        # The server may send requests before the connection is complete.
         self._opened = thread, client
         return lambda: client if thread.is_current else self
 
@@ -337,5 +340,5 @@ class SyncClient(SyncOpened[Client]):
 def sync_client_of(thread: TrioThread, client: Client) -> SyncClient:
     """Make the `SyncClient` for a client that is already open in a thread."""
     made = SyncClient.__new__(SyncClient)
-    SyncOpened.__init__(made, connect, {}, (thread, client))
+    SyncOpened.__init__(made, connect, None, {}, (thread, client))
     return made

@@ -1,13 +1,11 @@
 """`SyncClients`: several servers for programs without an event loop."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from ..types import ToolDefinition
 from ._client import Client
-from ._handlers import ClientHandler, ForwardingHandler
+from ._handlers import ForwardingHandler, each_handler
 from ._kept_connection import Status
 from ._several import Clients, connect_all
 from ._sync import (
@@ -38,10 +36,8 @@ class SyncClients(SyncOpened[Clients]):
     """
 
     @with_options_of(connect_all)
-    def __init__(
-        self, config: str | os.PathLike[str] | Mapping[str, object], **options: Any
-    ) -> None:
-        super().__init__(partial(connect_all, config), options)
+    def __init__(self, config: object, **options: object) -> None:
+        super().__init__(connect_all, config, options)
 
     def __getitem__(self, name: str) -> SyncClient:
         return sync_client_of(self._thread, self._client[name])
@@ -70,19 +66,11 @@ class SyncClients(SyncOpened[Clients]):
     list_tools = blocking(Clients.list_tools)
     call_tool = blocking(Clients.call_tool)
 
-    def _options_in(self, thread: TrioThread) -> Mapping[str, object]:
-        make = self._options.get("handler")
-        if isinstance(make, ClientHandler) or not callable(make):
-            return super()._options_in(thread)
-        present = partial(self._present, thread)
+    def _forward(self, thread: TrioThread, handler: object) -> object:
+        return each_handler(
+            handler, partial(ForwardingHandler, present=partial(self._present, thread))
+        )
 
-        def forward(name: str) -> Any:
-            made = make(name)
-            # Anything else is refused by `connect_all`.
-            return ForwardingHandler(made, present) if isinstance(made, ClientHandler) else made
-
-        return {**self._options, "handler": forward}
-
-    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], object]:
         shown = sync_client_of(thread, client)
         return lambda: client if thread.is_current else shown

@@ -8,13 +8,14 @@ which are ignored unless they change how a server is reached.
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Union, cast
 
 from .._errors import TargetError
 from .._nearest import hint_at
+from .._value import JSON, JSONObject
 from ..engine import MessageStream
 from ..transports import Http, Stdio
 
@@ -75,7 +76,7 @@ def read_target(target: Target) -> Opened:
     )
 
 
-def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, Any]:
+def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, object]:
     """Read a configuration of several servers.
 
     Args:
@@ -105,7 +106,48 @@ def read_servers(config: str | os.PathLike[str] | Mapping[str, object]) -> dict[
     return {str(name): entry for name, entry in servers.items() if not _is_disabled(entry)}
 
 
-def read_entry(entry: Any, where: str) -> Opened:
+def read_several(
+    config: str | os.PathLike[str] | Mapping[str, object],
+    options: Mapping[str, object],
+    per_server: Mapping[str, Mapping[str, object]] | None,
+) -> dict[str, tuple[object, dict[str, object]]]:
+    """Read a configuration of several servers, and the options of each.
+
+    Args:
+        config: See `read_servers`.
+        options: Options for all servers.
+        per_server: Options for some servers, by name; they have priority.
+
+    Returns:
+        The entry of each server, for `read_entry`, and its options.
+
+    Raises:
+        TargetError: The file cannot be read, or has no servers.
+        TypeError: `auth` is given for all servers.
+        ValueError: `per_server` names an unknown server.
+    """
+    if "auth" in options:
+        raise TypeError(
+            "auth= would send the credentials of one server to all of them; write "
+            "per_server={'name': {'auth': …}}"
+        )
+    servers, own = read_servers(config), per_server or {}
+    check_names("per_server", own, list(servers))
+    return {name: (each, {**options, **own.get(name, {})}) for name, each in servers.items()}
+
+
+def check_names(option: str, names: Iterable[str], servers: list[str]) -> None:
+    """Check that the names in an option are names of servers.
+
+    Raises:
+        ValueError: A name is unknown.
+    """
+    for name in names:
+        if name not in servers:
+            raise ValueError(f"{option} names no server {name}; {hint_at(name, servers)}")
+
+
+def read_entry(entry: object, where: str) -> Opened:
     """Read the entry of one server.
 
     Args:
@@ -119,7 +161,7 @@ def read_entry(entry: Any, where: str) -> Opened:
         TargetError: The entry is malformed, or something that it needs is missing.
     """
     if not isinstance(entry, Mapping):
-        return read_target(entry)
+        return read_target(cast(Target, entry))
     try:
         return _read_members(entry)
     except (TypeError, ValueError) as error:
@@ -155,7 +197,7 @@ def _read_named(path: str, name: str) -> Opened:
     return read_entry(servers[name], f"{path}: {name}")
 
 
-def _only_entry(config: Mapping[str, object]) -> Any:
+def _only_entry(config: Mapping[str, object]) -> object:
     """Return the entry of a mapping with one server."""
     if "command" in config or "url" in config:
         return config
@@ -193,7 +235,7 @@ def _read_members(entry: Mapping[str, object]) -> Stdio | Http:
         raise ValueError(f"type must be {wanted}, not {kind!r}")
     if "envFile" in entry:
         raise ValueError("envFile is not read; set its variables, and name them in env")
-    filled: dict[str, Any] = {name: _fill_in(entry[name]) for name in _FILLED if name in entry}
+    filled: JSONObject = {name: _fill_in(entry[name]) for name in _FILLED if name in entry}
     if has_url:
         return Http(filled["url"], headers=_mapping(filled, "headers"))
     args = filled.get("args", [])
@@ -217,7 +259,7 @@ def _mapping(entry: Mapping[str, object], name: str) -> Mapping[str, str] | None
     return value
 
 
-def _fill_in(value: object) -> Any:
+def _fill_in(value: object) -> JSON:
     """Replace the variables in a text, in a list, or in the values of an object.
 
     Claude Code writes `${VAR}` and `${VAR:-default}`; VS Code and Cursor write `${env:VAR}`.

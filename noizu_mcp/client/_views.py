@@ -1,12 +1,12 @@
 """Live lists: the tools, prompts, resources or templates of servers, kept up to date.
 
 Theory of operation. A live list works while its block runs. It is *current* or *stale*: a
-notification of a server makes it stale. One task, of a `Reader`, waits until the list is stale,
-waits `SETTLE` seconds for other notifications, marks the list as current, and reads it. In this
-order: a notification that arrives while the list is read makes it stale again, so the last reading
-begins after the last notification. However many notifications arrive, there is at most one reading
-every `SETTLE` seconds. A reading that fails is repeated after the next notification, or after
-growing pauses; until then the list does not change.
+notification of a server makes it stale. One task, of a `ListRefresher`, waits until the list is
+stale, waits `SETTLE` seconds for other notifications, marks the list as current, and reads it. In
+this order: a notification that arrives while the list is read makes it stale again, so the last
+reading begins after the last notification. However many notifications arrive, there is at most one
+reading every `SETTLE` seconds. A reading that fails is repeated after the next notification, or
+after growing pauses; until then the list does not change.
 
 The notifications of one server come from `watch_server`. Up to 2025-11-25 a server sends changes by
 itself. On 2026-07-28 a task keeps a listen request open (see `_listening`). The end of the
@@ -18,7 +18,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Generic, Self, cast
+from typing import Final, Generic, Self, cast
 
 import trio
 
@@ -68,13 +68,20 @@ class ListRefresher:
                 self._stale = trio.Event()
             await self._read()
 
-    async def run(self) -> None:
-        """Read the list whenever it is stale, until the calling task is cancelled."""
-        failures, patience = 0, math.inf
+    async def run(self, *, at_once: bool = False) -> None:
+        """Read the list whenever it is stale, until the calling task is cancelled.
+
+        Args:
+            at_once: True to read it now, too.
+        """
+        failures, patience, settle = 0, math.inf, SETTLE
+        if at_once:
+            patience = settle = 0.0
         while True:
             with trio.move_on_after(patience):
                 await self._stale.wait()
-            await trio.sleep(SETTLE)
+            await trio.sleep(settle)
+            settle = SETTLE
             try:
                 await self.refresh()
                 failures = 0
@@ -252,7 +259,7 @@ class LiveList(ListView[Definition]):
 
 @asynccontextmanager
 async def watch_server(
-    session: ClientSession, kind: ListKind[Any], tell: Callable[[], object], *, is_told: bool
+    session: ClientSession, kind: ListKind[Definition], tell: Callable[[], object], *, is_told: bool
 ) -> AsyncIterator[None]:
     """Watch a list of one server while the block runs.
 
@@ -287,7 +294,9 @@ async def _watch_connection(session: ClientSession) -> None:
     raise ConnectionClosed("the connection ended while a live list was open")
 
 
-async def _listen(session: ClientSession, kind: ListKind[Any], nursery: trio.Nursery) -> None:
+async def _listen(
+    session: ClientSession, kind: ListKind[Definition], nursery: trio.Nursery
+) -> None:
     try:
         await nursery.start(listen, session, (kind.change,))
     except McpError as error:

@@ -70,19 +70,17 @@ from .registration._registration import label_of as label_of
 # PEP 562: `import noizu_mcp` loads none of them, nor the URI templates and text values that they
 # use.
 _LATE = {
-    **dict.fromkeys(("Completer", "Source", "complete_from"), ".handlers._completion"),
-    "to_completion": ".handlers._completion",
-    **dict.fromkeys(("to_contents", "to_listed", "to_prompt_result"), ".handlers._contents"),
-    **dict.fromkeys(("Prompt", "prompt"), "._prompt"),
-    **dict.fromkeys(("Resource", "ResourceTemplate", "resource"), "._resource"),
-    **dict.fromkeys(("BaseProvider", "Changes", "Introduction", "Provider"), "._provider"),
-    **dict.fromkeys(("ServedProvider", "SkillProvider"), "._provider"),
-    "Renaming": "._renaming",
-    **dict.fromkeys(("PromptProvider", "ResourceProvider", "ToolProvider"), "._provider"),
-    "bind_definition": ".registration._definitions",
-    "Capability": "._capability",
-    "check_providers": "._provider",
-    "resource_template": "._resource",
+    ".handlers._completion": "Completer Source complete_from to_completion",
+    ".handlers._contents": "to_contents to_listed to_prompt_result",
+    "._prompt": "Prompt prompt",
+    "._resource": "Resource ResourceTemplate resource resource_template",
+    "._provider": (
+        "BaseProvider Changes Introduction PromptProvider Provider ResourceProvider "
+        "ServedProvider SkillProvider ToolProvider check_providers"
+    ),
+    "._renaming": "Renaming",
+    ".registration._definitions": "bind_definition",
+    "._capability": "Capability",
 }
 
 if _TYPE_CHECKING:

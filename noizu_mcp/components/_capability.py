@@ -5,7 +5,6 @@ The class is abstract, as `Context` is: the server makes the capabilities.
 
 import abc
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 
 class Capability(abc.ABC):
@@ -32,7 +31,7 @@ class Capability(abc.ABC):
     expires_at: float | None
     depth: int | None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Refuse a change: a handler could widen what it may call."""
         raise AttributeError(f"Capability.{name} cannot be changed; attenuate makes a narrower one")
 
@@ -47,7 +46,7 @@ class Capability(abc.ABC):
         tools: Iterable[str] | None = None,
         expires_in: float | None = None,
         depth: int | None = None,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
     ) -> "Capability":
         """Make a capability that allows no more than this one.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from .. import schema, types
 from .._errors import DefinitionError, ProtocolError
-from .._util import is_uri
+from .._util import is_uri, is_whole
 from .._value import JSON, JSONObject
 from ..schema import Shape, to_problems
 from ..types import (
@@ -173,7 +173,7 @@ def sample_request(
         TypeError: A message is malformed.
         ValueError: `max_tokens` is no whole number above 0.
     """
-    if type(max_tokens) is not int or max_tokens < 1:  # True is an int, too
+    if not is_whole(max_tokens, 1):
         raise ValueError(f"max_tokens must be a whole number above 0, got {max_tokens!r}")
     listed = [messages] if isinstance(messages, str) else messages
     params: JSONObject = {

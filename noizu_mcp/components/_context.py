@@ -139,7 +139,7 @@ class Context(abc.ABC, Generic[State]):
         """The values that `put_session` stored before; read-only; empty on 2026-07-28."""
 
     @abc.abstractmethod
-    async def put_session(self, key: str, value: Any) -> None:
+    async def put_session(self, key: str, value: object) -> None:
         """Store a value for later requests of the same session.
 
         This request keeps its snapshot: `ctx.session` does not change under a handler.
@@ -157,7 +157,7 @@ class Context(abc.ABC, Generic[State]):
     # One method for all questions: the eras differ in how a question travels, not in its words.
     @abc.abstractmethod
     async def _ask(
-        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+        self, request: InputRequest, read: Callable[[object], object], timeout: float | Unset | None
     ) -> Any:
         """Ask the client, in the way of its era, and wait for the answer.
 
@@ -186,7 +186,7 @@ class Context(abc.ABC, Generic[State]):
         """
 
     @abc.abstractmethod
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants that level.
 
         Args:
@@ -216,35 +216,35 @@ class Context(abc.ABC, Generic[State]):
     # The eight levels of `server/utilities/logging` (RFC 5424), written out: editors complete them,
     # and a type checker finds a wrong one.
 
-    def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def debug(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `debug`."""
         return self.log("debug", data, logger)
 
-    def info(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def info(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `info`."""
         return self.log("info", data, logger)
 
-    def notice(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def notice(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `notice`."""
         return self.log("notice", data, logger)
 
-    def warning(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def warning(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `warning`."""
         return self.log("warning", data, logger)
 
-    def error(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def error(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `error`."""
         return self.log("error", data, logger)
 
-    def critical(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def critical(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `critical`."""
         return self.log("critical", data, logger)
 
-    def alert(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def alert(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `alert`."""
         return self.log("alert", data, logger)
 
-    def emergency(self, data: Any, logger: str | None = None) -> Awaitable[None]:
+    def emergency(self, data: object, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `emergency`."""
         return self.log("emergency", data, logger)
 
@@ -255,10 +255,10 @@ class Context(abc.ABC, Generic[State]):
     ) -> Accept[Model] | Decline | Cancel: ...
     @overload
     async def elicit(
-        self, message: str, model: Mapping[str, Any], *, timeout: float | Unset | None = UNSET
+        self, message: str, model: Mapping[str, object], *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel: ...
     async def elicit(
-        self, message: str, model: Any, *, timeout: float | Unset | None = UNSET
+        self, message: str, model: object, *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel:
         """Ask the user to fill in a form, and wait for the answer; on every revision.
 
@@ -287,7 +287,7 @@ class Context(abc.ABC, Generic[State]):
         # Before anything is sent: a model that is not flat is a mistake of the author, whatever the
         # client can do.
         shape = form_shape(model)
-        answer: Accept[Any] | Decline | Cancel = await self._ask(
+        answer: Accept[object] | Decline | Cancel = await self._ask(
             elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
         )
         return answer
@@ -320,16 +320,16 @@ class Context(abc.ABC, Generic[State]):
 
     async def sample(
         self,
-        messages: str | Sequence[Any],
+        messages: str | Sequence[object],
         *,
         max_tokens: int,
         system_prompt: str | None = None,
         temperature: float | None = None,
-        model_preferences: Mapping[str, Any] | None = None,
+        model_preferences: Mapping[str, object] | None = None,
         stop_sequences: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        tools: Sequence[ToolDefinition | Mapping[str, Any]] | None = None,
-        tool_choice: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
+        tools: Sequence[ToolDefinition | Mapping[str, object]] | None = None,
+        tool_choice: Mapping[str, object] | None = None,
         timeout: float | Unset | None = UNSET,
     ) -> "SamplingResult":
         """Ask the client's model, and wait for its answer; on every revision, see `elicit`.
@@ -387,7 +387,7 @@ class Context(abc.ABC, Generic[State]):
         return roots
 
     @abc.abstractmethod
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def step(self, function: Callable[..., object], *args: object) -> Any:
         """Run a side effect once, however often the handler is run again for its answers.
 
         Args:
@@ -455,7 +455,7 @@ class Context(abc.ABC, Generic[State]):
     async def call_tool(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
         *,
         capability: "Capability | str | None" = None,
     ) -> "ToolResult":

@@ -1,7 +1,7 @@
 """`Prompt`, a class that is one prompt, and `prompt()`, which registers prompts."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias, Unpack, overload
+from typing import ClassVar, TypeAlias, Unpack, overload
 
 from .declare._component import Component
 from .declare._prompt_kind import PROMPT
@@ -43,15 +43,17 @@ class PromptOptions(Overrides, total=False):
         arguments: The arguments as fields, if the function takes them in one object.
     """
 
-    arguments: Any
+    arguments: object
 
 
 @overload
 def prompt(target: PromptTarget, /, **overrides: Unpack[Overrides]) -> Registration: ...
 @overload
-def prompt(function: Callable[..., Any], /, **options: Unpack[PromptOptions]) -> Registration: ...
+def prompt(
+    function: Callable[..., object], /, **options: Unpack[PromptOptions]
+) -> Registration: ...
 @refuses_decorating
-def prompt(target: Any, /, **overrides: Any) -> Registration:
+def prompt(target: object, /, **overrides: object) -> Registration:
     """Register a prompt with some of its options changed, or a function as a prompt.
 
     Args:

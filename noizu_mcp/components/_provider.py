@@ -15,7 +15,7 @@ from .._class_body import BODY, BodyMeta, replacements, statement_frame
 from .._errors import DefinitionError, Problem
 from .._nearest import hint_at
 from .._source import problem_at
-from .._util import called, got, is_number
+from .._util import called, got, is_number, takes
 from .._value import JSONObject
 from ..types import SKILLS
 from ._context import Context
@@ -87,7 +87,7 @@ class ServedProvider(Protocol):
     def context(self, ctx: Context) -> Any:
         """Make the context of its own server for a request; None while it is not served."""
 
-    def expires(self, ctx: Any, feature: str) -> float:
+    def expires(self, ctx: object, feature: str) -> float:
         """Return the time when a list that it just gave must be asked for again."""
 
     async def can_watch(self, uri: str, ctx: Context) -> bool:
@@ -97,20 +97,14 @@ class ServedProvider(Protocol):
         """Tell whether it accepts subscriptions of a resource without a call of `can_watch`."""
 
 
-def _written(cls: type, name: str) -> Any:
+def _written(cls: type, name: str) -> object:
     """Return the method of a subclass; None if only the classes of this module have it."""
     found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
     return None if _is_ours(found) else found
 
 
-def _is_ours(method: Any) -> bool:
+def _is_ours(method: object) -> bool:
     return getattr(method, "__module__", None) == __name__
-
-
-def _unknown_options(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the keywords of a class statement that are no options, each with its problem."""
-    for name in names:
-        yield name, f"unknown option; {hint_at(name, _OPTIONS)}"
 
 
 def _options(cls: Any) -> Iterator[tuple[str, str]]:
@@ -137,20 +131,12 @@ def _methods(cls: type) -> Iterator[tuple[str, str]]:
         if not any(_is_ours(vars(base).get(name)) for base in cls.__mro__):
             text = f"is not read; make it a {LISTS[name].removesuffix('s').title()}Provider"
             yield name, text
-        elif not inspect.iscoroutinefunction(method) or not _takes_one(method):
+        elif not inspect.iscoroutinefunction(method) or not takes(method, None, None):
             yield name, f"must be `async def {name}(self, {parameter})`"
     unknown = _written(cls, "unknown")
-    if unknown is not None and (inspect.iscoroutinefunction(unknown) or not _takes_one(unknown)):
+    wrong = inspect.iscoroutinefunction(unknown) or not takes(unknown, None, None)
+    if unknown is not None and wrong:
         yield "unknown", "must be `def unknown(self, name)`"
-
-
-def _takes_one(method: Any) -> bool:
-    """Tell whether a method can be called with one argument beside `self`."""
-    try:
-        inspect.signature(method).bind(None, None)
-    except (TypeError, ValueError):  # not callable, or other parameters
-        return False
-    return True
 
 
 class BaseProvider(metaclass=BodyMeta):
@@ -179,13 +165,14 @@ class BaseProvider(metaclass=BodyMeta):
         timeout: float | None = None,
         stale: float | None = None,
         shared: bool | None = None,
-        **unknown: Any,
+        **unknown: object,
     ) -> None:
         super().__init_subclass__()
         for name, value in (("timeout", timeout), ("stale", stale), ("shared", shared)):
             if value is not None:
                 setattr(cls, name, value)
-        found = [*_unknown_options(unknown), *_options(cls), *_methods(cls)]
+        found = [(name, f"unknown option; {hint_at(name, _OPTIONS)}") for name in unknown]
+        found += [*_options(cls), *_methods(cls)]
         frame = statement_frame()
         problems = replacements(vars(cls)[BODY], cls.__qualname__, (*LISTS, *_OPTIONS))
         problems += [problem_at(f"{cls.__qualname__}.{name}", text, frame) for name, text in found]
@@ -230,7 +217,7 @@ class BaseProvider(metaclass=BodyMeta):
         """
         return Introduction()
 
-    def begin_serving(self, running: Any, changed: Changes) -> ServedProvider | None:
+    def begin_serving(self, running: object, changed: Changes) -> ServedProvider | None:
         """Begin what the provider needs wherever its server is served; by default nothing.
 
         `watch` is enough for most providers: it runs once for each server.
@@ -392,15 +379,17 @@ class Provider(ToolProvider, PromptProvider, ResourceProvider):
     """
 
 
-def check_providers(items: Iterable[Any]) -> list[Problem]:
+def check_providers(items: Iterable[object]) -> list[Problem]:
     """Find the problems of the `providers` of a server: items that are no instances of one."""
     problems = []
-    seen: list[Any] = []
+    seen: list[object] = []
     for index, item in enumerate(items):
         if isinstance(item, BaseProvider):
             if any(item is each for each in seen):
                 text = f"{item.name} is in the list already"
-            elif not (item.offers or isinstance(item, SkillProvider) or _introduces(item)):
+            elif not (
+                item.offers or isinstance(item, SkillProvider) or _written(type(item), "introduce")
+            ):
                 text = f"{item.name} lists nothing; write {_methods_for(item)}"
             else:
                 seen.append(item)
@@ -411,10 +400,6 @@ def check_providers(items: Iterable[Any]) -> list[Problem]:
             text = f"{called(item)} is not a provider; write class …(ToolProvider)"
         problems.append(Problem(f"providers[{index}]", text))
     return problems
-
-
-def _introduces(provider: BaseProvider) -> bool:
-    return _written(type(provider), "introduce") is not None
 
 
 def _methods_for(provider: BaseProvider) -> str:

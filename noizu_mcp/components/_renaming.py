@@ -99,7 +99,7 @@ class Renaming:
             return page
         return {**page, "resources": [self._rename_entry(each) for each in entries]}
 
-    def _rename_entry(self, entry: Any) -> Any:
+    def _rename_entry(self, entry: object) -> object:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("uri"), str):
             return entry  # malformed: the client that reads it reports that
         return {**entry, "uri": self.rename_uri(entry["uri"])}

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import isclass
-from typing import Any, ClassVar, Final, TypeAlias, Unpack, cast, overload
+from typing import ClassVar, Final, TypeAlias, Unpack, cast, overload
 
 from ..schema import Shape, fields, read_shape
 from ..types import ContentAnnotations, ResourceDefinition, ResourceTemplateDefinition
 from ..uri import UriTemplate
-from .declare._arguments import Arguments, note_misfits, read_arguments
+from .declare._arguments import DeclaredArguments, note_misfits, read_arguments
 from .declare._component import Component, ComponentReader
 from .declare._functions import is_function
 from .declare._options import options_of
@@ -23,7 +23,7 @@ ResourceTarget: TypeAlias = "type[Resource] | Resource | Registration"
 TemplateTarget: TypeAlias = "type[ResourceTemplate] | ResourceTemplate | Registration"
 
 
-def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping[str, object]:
     """Read the variables of a template."""
     arguments = read_arguments(reader, handler)
     # Without a template, or with a wrong one, which the options reported, there is nothing to
@@ -55,7 +55,7 @@ def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping
 
 
 def _misfits(
-    template: UriTemplate, arguments: Arguments, *, in_parameters: bool
+    template: UriTemplate, arguments: DeclaredArguments, *, in_parameters: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the contradictions between the template and the declared variables."""
     if not arguments.fields and arguments.shape is None:
@@ -132,7 +132,7 @@ class TemplateOverrides(Overrides, total=False):
     """
 
     mime_type: str
-    annotations: ContentAnnotations | Mapping[str, Any] | None
+    annotations: ContentAnnotations | Mapping[str, object] | None
     subscribable: bool
 
 
@@ -200,7 +200,7 @@ class FunctionOptions(ResourceOverrides, total=False):
         traversal: Let variables lead out of a directory.
     """
 
-    arguments: Any
+    arguments: object
     traversal: bool
 
 
@@ -208,10 +208,10 @@ class FunctionOptions(ResourceOverrides, total=False):
 def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) -> Registration: ...
 @overload
 def resource(
-    function: Callable[..., Any], /, **options: Unpack[FunctionOptions]
+    function: Callable[..., object], /, **options: Unpack[FunctionOptions]
 ) -> Registration: ...
 @refuses_decorating
-def resource(target: Any, /, **overrides: Any) -> Registration:
+def resource(target: object, /, **overrides: object) -> Registration:
     """Register a resource with some of its options changed, or a function as a resource.
 
     A function needs `uri=`. With variables in it, `db://{table}`, it is a template: each variable

@@ -1,7 +1,7 @@
 """`Tool`, a class that is one tool, and the options of tools."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from ..types import Annotations
 from .declare._component import Component
@@ -23,7 +23,7 @@ class ToolOptions(SharedOptions, total=False):
     """
 
     category: str | None
-    annotations: Annotations | Mapping[str, Any] | None
+    annotations: Annotations | Mapping[str, object] | None
     max_concurrency: int | None
     max_queue: int | None
     max_result_bytes: int | None
@@ -52,10 +52,10 @@ class MethodOptions(ToolOptions, total=False):
         starts_task: The method begins the task by itself, with `ctx.start_task()`.
     """
 
-    input: Any
-    output: Any
-    input_schema: Mapping[str, Any] | str
-    output_schema: Mapping[str, Any] | str
+    input: object
+    output: object
+    input_schema: Mapping[str, object] | str
+    output_schema: Mapping[str, object] | str
     inline: bool
     strict: bool
     task: Literal["optional", "required"] | None

@@ -35,7 +35,7 @@ _METHOD_OPTIONS: Final[Table] = options_of("mcp")
 def mcp(method: _ToolMethod, /) -> _ToolMethod: ...
 @overload
 def mcp(**options: Unpack[MethodOptions]) -> Callable[[_ToolMethod], _ToolMethod]: ...
-def mcp(*args: Any, **options: Any) -> Any:
+def mcp(*args: object, **options: object) -> Any:
     """Mark a method of a `Toolkit`, or a function, as a tool; it stays as it is.
 
     `@mcp` alone takes the name from the method and the description from its docstring. Lines can
@@ -54,7 +54,7 @@ def mcp(*args: Any, **options: Any) -> Any:
     return Mark(options, args)
 
 
-def _no_server(method: str, *_: Any, **__: Any) -> NoReturn:
+def _no_server(method: str, *_: object, **__: object) -> NoReturn:
     """Stand for a method of a server; in other frameworks a server is often named `mcp`."""
     text = f"mcp is not a server, it marks functions and methods; {_INSTEAD[method]}"
     raise DefinitionError([problem_at(f"mcp.{method}", text, calling_frame())])
@@ -118,12 +118,12 @@ class Toolkit(metaclass=ComponentMeta):
                 declaration.problem(each.handler.attribute, text)
 
 
-def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict[str, Any]]]:
+def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, object, dict[str, object]]]:
     """Find the marked methods, in bases first; each with its class and its options.
 
     An override stays a tool, with or without its own `@mcp`; None in its place removes the tool.
     """
-    found: dict[str, tuple[type, Any, dict[str, Any]]] = {}
+    found: dict[str, tuple[type, object, dict[str, object]]] = {}
     # From the last base to the class itself: the nearest method counts, and a tool that is
     # overridden keeps its place in the list.
     for cls in reversed(declaration.cls.__mro__):
@@ -152,7 +152,7 @@ def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict
 
 
 def _read_method(
-    declaration: Declaration, name: str, owner: type, value: Any, given: Mapping[str, Any]
+    declaration: Declaration, name: str, owner: type, value: object, given: Mapping[str, object]
 ) -> Declared | None:
     """Read one method of a kit; None after problems."""
     before = len(declaration.problems)
@@ -206,10 +206,10 @@ ToolTarget: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
 def tool(target: ToolTarget, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
 @overload
 def tool(
-    function: Callable[..., Any], /, **options: Unpack[ToolFunctionOptions]
+    function: Callable[..., object], /, **options: Unpack[ToolFunctionOptions]
 ) -> Registration: ...
 @refuses_decorating
-def tool(target: Any, /, **overrides: Any) -> Registration:
+def tool(target: object, /, **overrides: object) -> Registration:
     """Register a tool or a kit with some of its options changed, or a function as a tool.
 
     Args:

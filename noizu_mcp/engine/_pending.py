@@ -122,7 +122,7 @@ class PendingRequest:
         """End a pause; `extend` or `hold` starts the timeout again.
 
         Args:
-            seconds: The length of the pause, by which the maximum moves.
+            seconds: Length of the pause in seconds; the maximum deadline moves by it.
         """
         self._is_paused = False
         self._last += seconds
@@ -174,6 +174,8 @@ class PendingRequests:
         self._paused = 0
         self._pause_began = 0.0
         self._alarm: trio.CancelScope | None = None  # while the watch runs
+        # Of tasks that answer questions of the peer between two requests.
+        self._answering: set[trio.CancelScope] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -233,6 +235,26 @@ class PendingRequests:
             nearest = min((each.deadline for each in self._waiting.values()), default=math.inf)
             if nearest < math.inf or (self._paused and self._waiting):
                 self._alarm = trio.CancelScope(deadline=nearest)
+
+    @contextmanager
+    def end_with_connection(self) -> Iterator[None]:
+        """Cancel the block when the connection ends.
+
+        For answers to questions of the peer that come with a result: no request waits meanwhile.
+
+        Raises:
+            ConnectionClosed: The connection ended.
+        """
+        with trio.CancelScope() as scope:
+            self._answering.add(scope)
+            if self._closed:
+                scope.cancel()
+            try:
+                yield
+            finally:
+                self._answering.discard(scope)
+        if scope.cancelled_caught:
+            raise ConnectionClosed("the connection ended while questions of the server were open")
 
     @contextmanager
     def hold_timeouts(self) -> Iterator[None]:
@@ -303,5 +325,7 @@ class PendingRequests:
         for pending in self._waiting.values():
             pending.resolve(None)
         self._waiting.clear()
+        for scope in self._answering:
+            scope.cancel()
         if self._alarm is not None:
             self._alarm.deadline = -math.inf  # nothing is left to watch

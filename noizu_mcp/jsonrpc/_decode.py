@@ -70,7 +70,7 @@ class UnfitValueError(ValueError):
         value: The parsed value.
     """
 
-    def __init__(self, text: str, value: Any) -> None:
+    def __init__(self, text: str, value: object) -> None:
         super().__init__(text)
         self.value = value
 
@@ -145,7 +145,7 @@ def parse_json(
     return value
 
 
-def too_deep(value: Any, limit: int) -> bool:
+def too_deep(value: object, limit: int) -> bool:
     """Tell whether arrays and objects nest deeper than `limit`; walks level by level, no stack."""
     level = [value] if type(value) is dict or type(value) is list else []
     for _ in range(limit):
@@ -233,7 +233,7 @@ def _not_an_object() -> Malformed:
     return malformed(INVALID_REQUEST, "Expected a JSON-RPC 2.0 object")
 
 
-def _classify_batch(values: list[Any], limit: int) -> Decoded:
+def _classify_batch(values: list[object], limit: int) -> Decoded:
     # JSON-RPC 2.0 section 6: one error, not an array, for an array that is empty.
     if not values:
         return malformed(INVALID_REQUEST, "An empty array is not a message")
@@ -275,10 +275,10 @@ def _classify_answer(value: JSONObject) -> Message | Malformed:
     if not is_answer:
         text = "Not a valid JSON-RPC request, notification, or response"
         return malformed(INVALID_REQUEST, text, known)
-    answer = _read_error(value, known) if "error" in value else _read_result(value, known)
-    return answer or malformed(
-        INVALID_REQUEST, "Not a valid JSON-RPC response", known, answer=False
-    )
+    if "error" not in value and known is not None and type(value["result"]) is dict:
+        return Response(known, value["result"])
+    error = _read_error(value, known) if "error" in value else None
+    return error or malformed(INVALID_REQUEST, "Not a valid JSON-RPC response", known, answer=False)
 
 
 def _read_error(value: JSONObject, id_: Id | None) -> ErrorResponse | None:
@@ -290,11 +290,6 @@ def _read_error(value: JSONObject, id_: Id | None) -> ErrorResponse | None:
     if type(code) is not int or type(message) is not str:
         return None
     return ErrorResponse(id_, code, message, error.get("data"))
-
-
-def _read_result(value: JSONObject, id_: Id | None) -> Response | None:
-    result = value["result"]
-    return Response(id_, result) if id_ is not None and type(result) is dict else None
 
 
 # Salvage of the id from input that is not a valid message
@@ -353,7 +348,7 @@ def _lenient(data: bytes) -> tuple[Id | None, bool]:
         return None, False
 
 
-def _identify(value: Any) -> tuple[Id | None, bool]:
+def _identify(value: object) -> tuple[Id | None, bool]:
     if type(value) is not dict:
         return None, False
     is_answer = "method" not in value and ("result" in value or "error" in value)
@@ -361,7 +356,7 @@ def _identify(value: Any) -> tuple[Id | None, bool]:
     return (_certain(value.get("id")) if is_request or is_answer else None), is_answer
 
 
-def _certain(value: Any) -> Id | None:
+def _certain(value: object) -> Id | None:
     if type(value) is int:
         return value
     # U+FFFD may stand for bytes that were no text, a surrogate cannot be sent back.
@@ -455,7 +450,7 @@ def memory_bound(data: bytes, most: float = math.inf) -> int:
     return size
 
 
-def is_larger(value: Any, size: int, values: int) -> bool:
+def is_larger(value: object, size: int, values: int) -> bool:
     """Tell whether a JSON value exceeds a limit on data that is kept for long.
 
     Args:
@@ -467,7 +462,7 @@ def is_larger(value: Any, size: int, values: int) -> bool:
     return len(text) > size or holds_more_values(text, values)
 
 
-def memory_of(value: Any) -> int:
+def memory_of(value: object) -> int:
     """Add up the bytes of memory that a JSON value takes, parts shared with other values included.
 
     Args:

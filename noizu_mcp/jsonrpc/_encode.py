@@ -18,7 +18,7 @@ from ._messages import (
 )
 
 
-def _refuse_object(value: Any) -> NoReturn:
+def _refuse_object(value: object) -> NoReturn:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
@@ -55,7 +55,7 @@ _write = make_writer(_native)
 _write_sorted = make_writer(_native, sort_keys=True, default=dict)
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """Hash a JSON value with SHA-256, in hex; the order of keys in an object does not matter.
 
     Raises as `render_sorted`.
@@ -63,7 +63,7 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(render_sorted(value)).hexdigest()
 
 
-def render_sorted(value: Any) -> bytes:
+def render_sorted(value: object) -> bytes:
     """Write a JSON value in a form that equal values share, for a digest; mappings may be in it.
 
     Raises:
@@ -76,7 +76,7 @@ def render_sorted(value: Any) -> bytes:
         raise ValueError("the value contains itself or nests too deep") from None
 
 
-def render(value: Any) -> bytes:
+def render(value: object) -> bytes:
     """Write a JSON value: compact, UTF-8, no newline.
 
     Text that is no Unicode (a lone surrogate, say from a file name) is sent with U+FFFD in its
@@ -97,7 +97,7 @@ def render(value: Any) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def has_lone_surrogate(value: Any) -> bool:
+def has_lone_surrogate(value: object) -> bool:
     """Tell whether a string in a value cannot be written as UTF-8."""
     try:
         _write(value).encode()
@@ -115,7 +115,7 @@ def encode(message: Message) -> bytes:
     return _encode_call(message)
 
 
-def encode_result(id_: Id, result: Mapping[str, Any] | Rendered) -> bytes:
+def encode_result(id_: Id, result: Mapping[str, object] | Rendered) -> bytes:
     """Write a response; only the texts of a `Rendered` result are encoded. Raises as `render`."""
     if type(result) is Rendered:
         parts = [part if type(part) is bytes else render(part) for part in result]

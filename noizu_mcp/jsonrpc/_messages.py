@@ -5,7 +5,7 @@ Sources: JSON-RPC 2.0 sections 4 and 5; MCP 2026-07-28 `basic/index` (reserved r
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._value import JSONObject
 
@@ -42,7 +42,7 @@ class Response(NamedTuple):
     """The answer to the request with the same id."""
 
     id: Id
-    result: Mapping[str, Any] | Rendered
+    result: Mapping[str, object] | Rendered
 
 
 class ErrorResponse(NamedTuple):
@@ -51,7 +51,7 @@ class ErrorResponse(NamedTuple):
     id: Id | None
     code: int
     message: str
-    data: Any = None
+    data: object = None
 
 
 class Malformed(NamedTuple):

@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from copy import copy
 from hashlib import sha256
-from math import inf
 from typing import Any, Final, Literal
 
 import attrs
 
+from .._json_schema import modernize_bounds
 from .._pointer import pointer
-from .._util import final, json_text
+from .._util import final, json_text, shorten
 from .._value import JSONObject, Value
-from ..schema import Document, find_not_json, subschemas
+from ..schema import Document, read_document, subschemas
 
-#: Subschemas of a server's schema are at most that deep, as for `compile_schema`.
-_MAX_DEPTH: Final = 64
 #: Schema objects that one schema may become when its references are put in.
 MAX_NODES: Final = 5_000
 #: Times that a reference is followed on the way to itself.
@@ -71,7 +69,7 @@ class SchemaSizeError(Exception):
     """A schema has too many parts once its references are put in."""
 
 
-def modernize(node: Any, rename: Callable[[str], str]) -> Any:
+def modernize(node: object, rename: Callable[[str], str]) -> Any:
     """Copy a schema of any draft as one of 2020-12.
 
     Args:
@@ -103,17 +101,13 @@ def _modernize_keywords(new: JSONObject) -> None:
         new["prefixItems"] = new.pop("items")
         if rest is not None:
             new["items"] = rest
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(new.get(exclusive), bool):
-            applies = new.pop(exclusive)
-            if applies and bound in new:
-                new[exclusive] = new.pop(bound)
+    modernize_bounds(new)
     for name, wanted in _items(new.pop("dependencies", None)):
         keyword = "dependentRequired" if isinstance(wanted, list) else "dependentSchemas"
         new[keyword] = {**new.get(keyword, {}), name: wanted}
 
 
-def _items(value: Any) -> list[tuple[str, Any]]:
+def _items(value: object) -> list[tuple[str, Any]]:
     return list(value.items()) if isinstance(value, dict) else []
 
 
@@ -123,12 +117,9 @@ def _is_names(value: Any) -> bool:
 
 def find_fault(schema: JSONObject) -> str | None:
     """Tell why no part of a schema can be used; None if it can, at least after `mend`."""
-    unfit = find_not_json(schema, inf, _MAX_DEPTH)
-    if unfit is not None:
-        return unfit[1]
-    document = Document(schema)
-    if caps := document.broken_caps():
-        return caps[0]
+    document, faults = read_document(schema)
+    if document is None:
+        return faults[0].text
     return "it leads to itself without end" if document.is_endless() else None
 
 
@@ -176,7 +167,7 @@ class Composer:
         self.losses[SchemaLoss(self.tool, path, keyword, effect, text)] = None
 
     def expand(
-        self, schema: Any, path: str, refs: tuple[str, ...] = ()
+        self, schema: object, path: str, refs: tuple[str, ...] = ()
     ) -> tuple[JSONObject, tuple[str, ...]]:
         """Inline the references and the `allOf` of a schema, but not of its parts.
 
@@ -209,7 +200,7 @@ class Composer:
             found = self.merge(found, inner, path)
         return found, passed
 
-    def _follow(self, ref: str, schema: JSONObject, path: str, refs: tuple[str, ...]) -> Any:
+    def _follow(self, ref: str, schema: JSONObject, path: str, refs: tuple[str, ...]) -> object:
         if refs.count(ref) >= _UNROLLED:
             self.lose(path, "$ref", f"{ref} leads to itself, and is followed {_UNROLLED} times")
             return True
@@ -261,9 +252,12 @@ class Composer:
             if branches:
                 self.lose("", key, "the properties of all alternatives are properties of the root")
                 note += _groups(branches)
-                found = self._unite_at_root(
-                    found, [each for each in branches if _may_be_object(each)]
-                )
+                objects = [
+                    each
+                    for each in branches
+                    if "object" in types_in(each.get("type", "object")) and "not" not in each
+                ]
+                found = self._unite_at_root(found, objects)
         for key in ("enum", "const", "not", "if", "then", "else"):
             if found.pop(key, None) is not None:
                 self.lose("", key, "the API does not take it at the root")
@@ -312,10 +306,6 @@ def _is_open(schema: JSONObject) -> bool:
     return schema.get("additionalProperties") is not False
 
 
-def _may_be_object(schema: JSONObject) -> bool:
-    return "object" in types_in(schema.get("type", "object")) and "not" not in schema
-
-
 def _groups(branches: Iterable[JSONObject]) -> str:
     """Say which arguments belong together, where alternatives require different ones."""
     groups = [", ".join(branch.get("required", ())) for branch in branches]
@@ -343,7 +333,7 @@ def _same(one: Any, other: Any) -> bool:
     return json_text(one) == json_text(other)
 
 
-def keys_of(values: Iterable[Any]) -> dict[Any, Any]:
+def keys_of(values: Iterable[object]) -> dict[Any, Any]:
     """Give JSON values by keys, which are equal for equal values; True is not 1."""
     return {
         json_text(each) if isinstance(each, dict | list) else (isinstance(each, bool), each): each
@@ -351,12 +341,12 @@ def keys_of(values: Iterable[Any]) -> dict[Any, Any]:
     }
 
 
-def _shared(ours: Iterable[Any], theirs: Iterable[Any]) -> list[Any]:
+def _shared(ours: Iterable[object], theirs: Iterable[object]) -> list[object]:
     wanted = keys_of(theirs)
     return [each for key, each in keys_of(ours).items() if key in wanted]
 
 
-def _both(ours: Any, theirs: Any) -> Any:
+def _both(ours: object, theirs: object) -> object:
     return ours if _same(ours, theirs) else {"allOf": [ours, theirs]}
 
 
@@ -383,16 +373,12 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-def describe_lost(keywords: Mapping[str, Any]) -> str:
+def describe_lost(keywords: Mapping[str, object]) -> str:
     """Write keywords as a text for a description: ` (minLength: 2, default: "a")`."""
     if not keywords:
         return ""
-    shown = [f"{key}: {_shorten(json_text(value))}" for key, value in keywords.items()]
+    shown = [f"{key}: {shorten(json_text(value), _MAX_SHOWN)}" for key, value in keywords.items()]
     return f" ({', '.join(shown)})"
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 def legal_name(name: str, illegal: re.Pattern[str], length: int) -> str:

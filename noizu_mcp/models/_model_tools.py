@@ -80,7 +80,7 @@ class ModelTools(list[JSONObject]):
         provider: ModelApi,
         definitions: Iterable[JSONObject],
         names: Mapping[str, str],
-        restores: Mapping[str, Callable[[Any], Any]],
+        restores: Mapping[str, Callable[[object], Any]],
         report: Iterable[SchemaLoss],
     ) -> None:
         super().__init__(definitions)
@@ -258,7 +258,7 @@ def _open(tool: str, fault: str) -> _Made:
     return _Made(dict(_OPEN), [SchemaLoss(tool, "", "inputSchema", "looser", text)])
 
 
-def _rename_back(renamed: Mapping[str, str], restore: Restore | None, value: Any) -> Any:
+def _rename_back(renamed: Mapping[str, str], restore: Restore | None, value: Any) -> object:
     """Give properties their names back, after the values have theirs.
 
     The new names end in digests, so no name of a free-form object is one of them.
@@ -266,7 +266,7 @@ def _rename_back(renamed: Mapping[str, str], restore: Restore | None, value: Any
     return _rename(renamed, value if restore is None else restore(value))
 
 
-def _rename(renamed: Mapping[str, str], value: Any) -> Any:
+def _rename(renamed: Mapping[str, str], value: object) -> object:
     if isinstance(value, dict):
         return {renamed.get(key, key): _rename(renamed, each) for key, each in value.items()}
     return [_rename(renamed, each) for each in value] if isinstance(value, list) else value

@@ -41,7 +41,7 @@ class ModelApi(NamedTuple):
     strict: Dialect | None
     limits: ApiLimits | None
     define: Callable[[str, str, JSONObject, bool], JSONObject]
-    read_call: Callable[[Any], tuple[str | None, str, Any]]
+    read_call: Callable[[object], tuple[str | None, str, object]]
 
 
 def provider_named(name: str) -> ModelApi:
@@ -55,12 +55,12 @@ def provider_named(name: str) -> ModelApi:
     return PROVIDERS[name]
 
 
-def member(call: Any, name: str) -> Any:
+def member(call: object, name: str) -> Any:
     """Give a member of a mapping, or an attribute of an object of the provider's package."""
     return call.get(name) if isinstance(call, Mapping) else getattr(call, name, None)
 
 
-def parse_arguments(arguments: Any) -> JSONObject:
+def parse_arguments(arguments: object) -> JSONObject:
     """Read the arguments that a model sent.
 
     Args:
@@ -129,20 +129,20 @@ def _to_openapi(schema: JSONObject) -> JSONObject:
     return made
 
 
-def _read_anthropic(call: Any) -> tuple[str | None, str, Any]:
+def _read_anthropic(call: object) -> tuple[str | None, str, object]:
     return member(call, "id"), member(call, "name"), member(call, "input")
 
 
-def _read_openai(call: Any) -> tuple[str | None, str, Any]:
+def _read_openai(call: object) -> tuple[str | None, str, object]:
     function = member(call, "function")
     return member(call, "id"), member(function, "name"), member(function, "arguments")
 
 
-def _read_responses(call: Any) -> tuple[str | None, str, Any]:
+def _read_responses(call: object) -> tuple[str | None, str, object]:
     return member(call, "call_id"), member(call, "name"), member(call, "arguments")
 
 
-def _read_gemini(call: Any) -> tuple[str | None, str, Any]:
+def _read_gemini(call: object) -> tuple[str | None, str, object]:
     # A part of a message, in JSON or as an object of the package, or the call in it.
     inner = member(call, "functionCall") or member(call, "function_call") or call
     return member(inner, "id"), member(inner, "name"), member(inner, "args")
@@ -152,10 +152,7 @@ _SCALARS: Final = frozenset({"string", "integer", "number", "boolean"})
 # OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured outputs", "JSON Schema
 # limitations": both list these and no others, except `uri`.
 _FORMATS: Final = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email", "hostname"),
-        *("ipv4", "ipv6", "uuid"),
-    }
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 )
 _NO_LIMIT: Final = Size(*[inf] * len(Size._fields))
 

@@ -8,7 +8,7 @@ from .._value import JSONObject
 from ..schema import compile_schema
 
 #: Gives back the value that a tool expects.
-Restore = Callable[[Any], Any]
+Restore = Callable[[object], object]
 
 
 class Adapted(NamedTuple):
@@ -18,12 +18,12 @@ class Adapted(NamedTuple):
     restore: Restore | None = None
 
 
-def restore_items(restore: Restore, value: Any) -> Any:
+def restore_items(restore: Restore, value: object) -> Any:
     """Restore each item of an array."""
     return [restore(each) for each in value] if isinstance(value, list) else value
 
 
-def restore_members(ways: Mapping[str, tuple[bool, Restore | None]], value: Any) -> Any:
+def restore_members(ways: Mapping[str, tuple[bool, Restore | None]], value: object) -> Any:
     """Leave out the nulls that stand for absent properties."""
     if not isinstance(value, dict):
         return value
@@ -36,7 +36,9 @@ def restore_members(ways: Mapping[str, tuple[bool, Restore | None]], value: Any)
 
 
 def restore_one(
-    parts: Sequence[Adapted], judges: Callable[[], Sequence[Callable[[Any], bool]]], value: Any
+    parts: Sequence[Adapted],
+    judges: Callable[[], Sequence[Callable[[object], bool]]],
+    value: object,
 ) -> Any:
     """Restore a value by the first of several schemas that allows it."""
     for part, judge in zip(parts, judges(), strict=True):
@@ -53,7 +55,7 @@ def judge(schema: JSONObject) -> Callable[[Any], bool]:
         return lambda _: True
 
 
-def restore_by(definitions: Mapping[str, Adapted], name: str, value: Any) -> Any:
+def restore_by(definitions: Mapping[str, Adapted], name: str, value: object) -> Any:
     """Restore a value by a definition, which may be written later than this is called."""
     restore = definitions[name].restore
     return value if restore is None else restore(value)

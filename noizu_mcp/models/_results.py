@@ -2,7 +2,7 @@
 
 import binascii
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._limits import MIB
 from .._util import json_text
@@ -40,7 +40,7 @@ class _Medium(NamedTuple):
 
 def result_for(
     provider: ProviderName,
-    call: Any,
+    call: object,
     result: ToolResult,
     *,
     media: bool = True,
@@ -188,7 +188,7 @@ def _write_gemini(
 ) -> JSONObject:
     text = _joined(parts)
     # "output" and "error" are the keys that the API reference names.
-    value: Any = text or _NO_TEXT if result.is_error else text
+    value: object = text or _NO_TEXT if result.is_error else text
     if not result.is_error and result.has_structured and _is_json_of(text, result.structured):
         value = result.structured
     response: JSONObject = {
@@ -205,7 +205,7 @@ def _write_gemini(
     return {"functionResponse": {**response, "parts": media} if media else response}
 
 
-def _is_json_of(text: str, value: Any) -> bool:
+def _is_json_of(text: str, value: object) -> bool:
     try:
         return bool(parse_json(text.encode(errors="replace")) == value)
     except (ValueError, RecursionError):

@@ -50,12 +50,8 @@ _KEYWORDS: Final = {
     **{kind: frozenset(keys) for kind, keys in _JUDGES.items()},
     "integer": frozenset[str](),
     "array": frozenset({*_JUDGES["array"], "items", "prefixItems"}),
-    "object": frozenset(
-        {
-            *(*_JUDGES["object"], "properties", "required", "patternProperties"),
-            *CLOSING,
-        }
-    ),
+    "object": frozenset({*_JUDGES["object"], "properties", "required", "patternProperties"})
+    | CLOSING,
 }
 #: The inclusive bound of an integer that has an exclusive one.
 _INTEGER_BOUNDS: Final[Mapping[str, tuple[str, int, Callable[[int, int], int]]]] = {
@@ -86,7 +82,7 @@ class Dialect(NamedTuple):
     """
 
     keywords: frozenset[str]
-    values: Mapping[str, Container[Any]]
+    values: Mapping[str, Container[object]]
     scalars: frozenset[str]
     strict: bool
     all_required: bool = False
@@ -175,7 +171,7 @@ class Adapter(Composer):
             self.lose(path, key, "the API does not take it; the description tells it")
         return Adapted(_described(made, found, lost), restore)
 
-    def _keep(self, key: str, value: Any, made: JSONObject) -> bool:
+    def _keep(self, key: str, value: object, made: JSONObject) -> bool:
         """Write a keyword, if the API takes it."""
         if self._takes(key, value):
             made[key] = value
@@ -303,7 +299,7 @@ class Adapter(Composer):
             return Adapted(schema)
 
         @cache
-        def judges() -> list[Callable[[Any], bool]]:
+        def judges() -> list[Callable[[object], bool]]:
             defs = {name: each.schema for name, each in self._definitions.items()}
             return [judge({"$defs": defs, **part.schema}) for part in parts]
 
@@ -354,14 +350,14 @@ def _types_of(found: JSONObject) -> list[str]:
     return [each for each in declared if each != "integer" or "number" not in declared]
 
 
-def _kind_of(value: Any) -> str:
+def _kind_of(value: object) -> str:
     """Name the type of a JSON value."""
     if isinstance(value, float) and value.is_integer():
         return "integer"
     return JSON_TYPES[type(value)]
 
 
-def _is_of(value: Any, kind: str) -> bool:
+def _is_of(value: object, kind: str) -> bool:
     found = _kind_of(value)
     return found == kind or (found == "integer" and kind == "number")
 

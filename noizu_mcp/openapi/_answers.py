@@ -1,11 +1,11 @@
 """Answers of an API as results of tools."""
 
 import json
-from typing import Any, Final
+from typing import Final
 
+from .._media_types import is_json, is_text
 from .._util import json_text
 from ..types import Content, ResourceContents, ToolResult
-from ._media_types import is_json, is_text
 from ._operations import ApiRequest
 
 #: Characters of the body of an error that a model gets to see.
@@ -63,7 +63,7 @@ def _block(request: ApiRequest, kind: str, body: bytes) -> Content:
 
 def _read_json(request: ApiRequest, body: bytes) -> ToolResult:
     try:
-        value: Any = json.loads(body)
+        value: object = json.loads(body)
         # A text as it is: a model reads it better without the marks of JSON.
         text = value if isinstance(value, str) else json_text(value)
     except (ValueError, RecursionError):

@@ -8,15 +8,15 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import attrs
 
+from .._media_types import essence_of, is_concrete, is_json, is_text
 from .._util import json_text
 from .._value import JSONObject
 from ._document import ApiDocument, DocumentError, branches_of
-from ._media_types import is_concrete, is_json, is_text
 from ._parameters import BadValue, Pairs, Parameter, join, quoted, read_parameter, text_of
 from ._schemas import BASE64, is_binary
 
@@ -81,13 +81,13 @@ class _FormField:
     parameter: Parameter | None = None
     encoding: str | None = None
 
-    def pairs(self, name: str, value: Any) -> Pairs:
+    def pairs(self, name: str, value: object) -> Pairs:
         """Write the pairs of a form that is a query."""
         if self.parameter is not None:
             return self.parameter.to_query(value)
         return [(quoted(name), quoted(each)) for each in self._values(value)]
 
-    def parts(self, name: str, value: Any) -> Iterator[FormPart]:
+    def parts(self, name: str, value: object) -> Iterator[FormPart]:
         """Write the parts of a form that may have files.
 
         Raises:
@@ -110,7 +110,7 @@ class _FormField:
     def _is_json(self) -> bool:
         return self.media_type is not None and is_json(self.media_type)
 
-    def _values(self, value: Any) -> list[Any]:
+    def _values(self, value: object) -> list[object]:
         return value if isinstance(value, list) and not self._is_json else [value]
 
 
@@ -119,7 +119,7 @@ _OTHER: Final = _FormField()
 
 
 @attrs.frozen(kw_only=True)
-class RequestBody:
+class OperationBody:
     """The body that an operation takes.
 
     Attributes:
@@ -133,10 +133,10 @@ class RequestBody:
     media_type: str
     required: bool
     description: str | None
-    schema: Any
+    schema: object
     fields: Mapping[str, _FormField]
 
-    def encode(self, value: Any) -> Payload:
+    def encode(self, value: object) -> Payload:
         """Write the body.
 
         Raises:
@@ -161,7 +161,7 @@ class RequestBody:
         return Payload(given or found or _BYTES, content)
 
 
-def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
+def read_body(document: ApiDocument, node: JSONObject) -> OperationBody | None:
     """Read the body of an operation.
 
     Args:
@@ -185,7 +185,7 @@ def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
     described = {
         kind: _fields(document, kinds[kind])
         for kind in usable
-        if _essence(kind) in (_FORM, _MULTIPART) and not any(map(is_json, usable))
+        if essence_of(kind) in (_FORM, _MULTIPART) and not any(map(is_json, usable))
     }
     required = body.get("required") is True
     kind = _choose(usable, described)
@@ -199,13 +199,13 @@ def read_body(document: ApiDocument, node: JSONObject) -> RequestBody | None:
     if _takes_files(kind, fields):
         about.append(_ABOUT_FILES)
     if kind in described:
-        kind = _essence(kind)
-    elif _is_any(kind):
+        kind = essence_of(kind)
+    elif essence_of(kind) in ("*/*", "application/*"):
         # Documents that were converted from Swagger have this for bodies of JSON.
         kind = _BYTES if any(map(is_binary, branches_of(document, schema))) else "application/json"
     if kind not in described and not is_json(kind):
         schema = {"type": "string"} if is_text(kind) else {"type": "string", **BASE64}
-    return RequestBody(
+    return OperationBody(
         media_type=kind,
         required=required,
         description="\n\n".join(about) or None,
@@ -219,26 +219,17 @@ def _choose(kinds: Sequence[str], described: Mapping[str, Mapping[str, _FormFiel
     ranks: tuple[Callable[[str], bool], ...] = (
         is_json,
         lambda kind: _takes_files(kind, described.get(kind, {})),
-        lambda kind: _essence(kind) == _FORM,
-        lambda kind: _essence(kind) == _MULTIPART,
+        lambda kind: essence_of(kind) == _FORM,
+        lambda kind: essence_of(kind) == _MULTIPART,
         is_text,
-        lambda kind: _essence(kind) == _BYTES,
-        lambda kind: not _essence(kind).startswith("multipart/"),
+        lambda kind: essence_of(kind) == _BYTES,
+        lambda kind: not essence_of(kind).startswith("multipart/"),
     )
     return next((kind for fits in ranks for kind in kinds if fits(kind)), None)
 
 
 def _takes_files(kind: str, fields: Mapping[str, _FormField]) -> bool:
-    return _essence(kind) == _MULTIPART and any(field.is_file for field in fields.values())
-
-
-def _essence(kind: str) -> str:
-    """Return a media type without its parameters."""
-    return kind.partition(";")[0].strip().lower()
-
-
-def _is_any(kind: str) -> bool:
-    return _essence(kind) in ("*/*", "application/*")
+    return essence_of(kind) == _MULTIPART and any(field.is_file for field in fields.values())
 
 
 def _fields(document: ApiDocument, media: JSONObject) -> dict[str, _FormField]:
@@ -254,7 +245,7 @@ def _fields(document: ApiDocument, media: JSONObject) -> dict[str, _FormField]:
     return found
 
 
-def _field(document: ApiDocument, name: str, schema: Any, encoding: Any) -> _FormField:
+def _field(document: ApiDocument, name: str, schema: object, encoding: object) -> _FormField:
     if not isinstance(encoding, dict):
         raise DocumentError(f"the encoding of {name} must be an object")
     branches = list(branches_of(document, schema))
@@ -272,7 +263,7 @@ def _field(document: ApiDocument, name: str, schema: Any, encoding: Any) -> _For
     )
 
 
-def _read_file(value: Any, name: str) -> tuple[bytes, str | None, str | None]:
+def _read_file(value: object, name: str) -> tuple[bytes, str | None, str | None]:
     """Read a file from base64 or a data URL: its bytes, its type and name if they are known.
 
     Raises:

@@ -49,7 +49,7 @@ def parse_document(data: bytes, where: str) -> JSONObject:
     return check_document(found, where)
 
 
-def _parse_yaml(data: bytes, where: str, error: ValueError) -> Any:
+def _parse_yaml(data: bytes, where: str, error: ValueError) -> object:
     if data.lstrip()[:1] in (b"{", b"["):
         raise DocumentError(f"{where} is no JSON: {error}")
     try:
@@ -64,7 +64,7 @@ def _parse_yaml(data: bytes, where: str, error: ValueError) -> Any:
         raise DocumentError(f"{where} is neither JSON nor YAML: {wrong}") from None
 
 
-def _load_yaml(yaml: Any, data: bytes) -> Any:
+def _load_yaml(yaml: Any, data: bytes) -> object:
     """Read YAML without aliases: a few of them can stand for millions of values."""
     # That of libyaml is four times as fast as the one in Python, and is in the wheels of PyYAML.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -80,7 +80,7 @@ def _load_yaml(yaml: Any, data: bytes) -> Any:
     return loader(data).get_single_data()
 
 
-def check_document(document: Any, where: str) -> JSONObject:
+def check_document(document: object, where: str) -> JSONObject:
     """Check that a value is a document of OpenAPI 3.0, 3.1 or 3.2, and return it.
 
     Raises:
@@ -114,7 +114,7 @@ class ApiDocument:
         self.is_30: bool = root["openapi"].startswith("3.0.")
         self._url = url
 
-    def resolve(self, node: Any) -> JSONObject:
+    def resolve(self, node: object) -> JSONObject:
         """Follow the reference that a node is, if it is one.
 
         Args:
@@ -132,7 +132,7 @@ class ApiDocument:
             node = self.at(pointer)
         raise DocumentError(f"$ref leads in circles: {pointer}")
 
-    def at(self, pointer: Any) -> Any:
+    def at(self, pointer: object) -> Any:
         """Return the value at a reference: `#/components/schemas/Pet`.
 
         Raises:
@@ -140,7 +140,7 @@ class ApiDocument:
         """
         if not isinstance(pointer, str) or not pointer.startswith("#"):
             raise DocumentError(f"$ref to another document is not read: {str(pointer)[:200]}")
-        found: Any = self.root
+        found: object = self.root
         for part in pointer[1:].split("/")[1:]:
             key = unescape(unquote(part))
             if isinstance(found, Mapping) and key in found:
@@ -151,7 +151,7 @@ class ApiDocument:
                 raise DocumentError(f"$ref leads nowhere: {pointer[:200]}")
         return found
 
-    def server_of(self, *levels: Mapping[str, Any]) -> str:
+    def server_of(self, *levels: Mapping[str, object]) -> str:
         """Return the base URL of an operation: that of the first server of the nearest level.
 
         Args:
@@ -179,7 +179,7 @@ class ApiDocument:
         return read_base(urljoin(self._url, url))
 
 
-def branches_of(document: ApiDocument, schema: Any) -> Iterator[JSONObject]:
+def branches_of(document: ApiDocument, schema: object) -> Iterator[JSONObject]:
     """Iterate over a schema and all that it refers to or is combined of.
 
     Args:

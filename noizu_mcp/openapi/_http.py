@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import httpx2
 import trio
@@ -99,7 +99,7 @@ class ApiConnections:
 class _NoCookies(CookieJar):
     """A jar that stays empty: one client of the library sends the requests of all callers."""
 
-    def extract_cookies(self, response: Any, request: Any) -> None:
+    def extract_cookies(self, response: object, request: object) -> None:
         """Keep no cookie of an answer."""
 
 

@@ -7,17 +7,17 @@ provider sends.
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 import attrs
 
 from .._log import logger
+from .._media_types import is_json
 from .._value import JSONObject
 from ..types import Annotations
-from ._bodies import FormPart, Payload, RequestBody, read_body
+from ._bodies import FormPart, OperationBody, Payload, read_body
 from ._document import ApiDocument, DocumentError
-from ._media_types import is_json
 from ._parameters import BadValue, Pairs, Parameter, join, read_parameter
 from ._schemas import SchemaConverter
 
@@ -102,7 +102,7 @@ class Operation:
     description: str | None
     parameters: Mapping[str, Parameter]
     body_argument: str
-    body: RequestBody | None
+    body: OperationBody | None
     security: tuple[tuple[str, ...], ...]
     input_schema: JSONObject
     output_schema: JSONObject | None
@@ -117,7 +117,7 @@ class Operation:
             open_world_hint=True,
         )
 
-    def request(self, arguments: Mapping[str, Any]) -> ApiRequest:
+    def request(self, arguments: Mapping[str, object]) -> ApiRequest:
         """Make the request of a call.
 
         Args:
@@ -306,20 +306,19 @@ class _OperationReader:
         found: dict[tuple[str, str], Parameter] = {}
         for each in [*_listed(head.item, "parameters"), *_listed(head.node, "parameters")]:
             parameter = read_parameter(self._document.resolve(each))
-            if parameter is not None and not self._is_given(parameter):
+            if parameter is None:
+                continue
+            if parameter.place != "header" or parameter.name.lower() not in self._given:
                 found[parameter.place, parameter.name] = parameter
         return iter(found.values())
 
-    def _is_given(self, parameter: Parameter) -> bool:
-        return parameter.place == "header" and parameter.name.lower() in self._given
-
     def _input(
-        self, parameters: Mapping[str, Parameter], body_name: str, body: RequestBody | None
+        self, parameters: Mapping[str, Parameter], body_name: str, body: OperationBody | None
     ) -> JSONObject:
         converter = SchemaConverter(self._document, is_input=True)
         properties: JSONObject = {}
         required = []
-        parts: list[tuple[str, Parameter | RequestBody]] = list(parameters.items())
+        parts: list[tuple[str, Parameter | OperationBody]] = list(parameters.items())
         if body is not None:
             parts.append((body_name, body))
         for name, part in parts:
@@ -399,7 +398,7 @@ def _free(name: str, taken: Iterable[str]) -> str:
     return found
 
 
-def _tool_name(operation_id: Any, other: str) -> str:
+def _tool_name(operation_id: object, other: str) -> str:
     """Make the name of a tool; a name that is too long ends in a digest of the whole."""
     given = operation_id if isinstance(operation_id, str) else other
     name = _UNFIT.sub("_", given).strip("_") or "operation"
@@ -408,15 +407,15 @@ def _tool_name(operation_id: Any, other: str) -> str:
     return f"{name[: MAX_NAME - 9]}_{hashlib.sha256(given.encode()).hexdigest()[:8]}"
 
 
-def _security(groups: Any) -> tuple[tuple[str, ...], ...]:
+def _security(groups: object) -> tuple[tuple[str, ...], ...]:
     listed = groups if isinstance(groups, list) else []
     return tuple(tuple(each) for each in listed if isinstance(each, dict))
 
 
-def _listed(node: Mapping[str, Any], key: str) -> list[Any]:
+def _listed(node: Mapping[str, object], key: str) -> list[object]:
     found = node.get(key)
     return found if isinstance(found, list) else []
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value.strip() or None if isinstance(value, str) else None

@@ -5,7 +5,7 @@ Source: OpenAPI 3.1, "Parameter Object", "Style Values" and "Style Examples".
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import attrs
@@ -63,9 +63,9 @@ class Parameter:
     as_json: bool
     required: bool
     description: str | None
-    schema: Any
+    schema: object
 
-    def to_path(self, value: Any) -> str:
+    def to_path(self, value: object) -> str:
         """Write the text of a path parameter, percent-encoded."""
         if self.as_json:
             return quote(json_text(value), safe="")
@@ -80,7 +80,7 @@ class Parameter:
             return "".join(f";{text}" if is_object else f";{name}={text}" for text in texts)
         return ",".join(texts) if self.explode else _flat(pairs, is_object=is_object)
 
-    def to_query(self, value: Any) -> Pairs:
+    def to_query(self, value: object) -> Pairs:
         """Write the pairs of a query parameter or a cookie, percent-encoded."""
         name = quote(self.name, safe="")
         if self.as_json:
@@ -93,7 +93,7 @@ class Parameter:
         flat = _flat(pairs, is_object=is_object, delimiter=_DELIMITERS.get(self.style, ","))
         return [(name, flat)]
 
-    def to_header(self, value: Any) -> str:
+    def to_header(self, value: object) -> str:
         """Write the value of a header.
 
         Raises:
@@ -131,7 +131,7 @@ def read_parameter(node: JSONObject) -> Parameter | None:
     if place == "header" and (name.lower() in _OTHER_HEADERS or not _TOKEN.fullmatch(name)):
         return None
     content = node.get("content")
-    media: Any = next(iter(content.values()), {}) if isinstance(content, Mapping) else None
+    media: object = next(iter(content.values()), {}) if isinstance(content, Mapping) else None
     style = node.get("style", _STYLES[place])
     if style not in [*_STYLES_OF[place]]:  # it may be anything, also what has no hash
         raise ValueError(f"the parameter {name} in {place} has the style {str(style)[:40]!r}")
@@ -148,12 +148,12 @@ def read_parameter(node: JSONObject) -> Parameter | None:
     )
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Write a value as the text of a parameter: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else "" if value is None else json_text(value)
 
 
-def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _deep(name: str, value: object, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Write pairs of a `deepObject`, with a key in brackets for each level: `a[b][c]=1`.
 
     The specification leaves lists open. Most servers read `a[]=1` for values and `a[0][b]=1` for
@@ -175,7 +175,7 @@ def _deep(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
         yield name, quoted(value)
 
 
-def _parts(value: Any) -> tuple[Pairs, bool]:
+def _parts(value: object) -> tuple[Pairs, bool]:
     """Split a value into keys and texts, percent-encoded; tell whether it is an object."""
     if isinstance(value, Mapping):
         return [(quoted(key), quoted(each)) for key, each in value.items()], True
@@ -183,7 +183,7 @@ def _parts(value: Any) -> tuple[Pairs, bool]:
     return [("", quoted(each)) for each in values], False
 
 
-def quoted(value: Any) -> str:
+def quoted(value: object) -> str:
     """Write a value as the percent-encoded text of a parameter."""
     return quote(text_of(value), safe="")
 

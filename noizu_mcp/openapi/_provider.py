@@ -16,6 +16,7 @@ import trio
 from .._errors import DefinitionError, TransportError
 from .._limits import MIB
 from .._log import logger
+from .._util import is_whole
 from .._value import JSONObject
 from ..components import (
     Changes,
@@ -120,16 +121,22 @@ class OpenAPI(ToolProvider, shared=True):
         self._auth = dict(auth or {})
         self._renaming = Renaming(prefix)
         self._output_schemas = output_schemas
-        self._call_timeout = _seconds(call_timeout)
-        self._max_answer = _bytes(max_answer)
+        try:
+            self._call_timeout = read_seconds(call_timeout)
+        except ValueError as error:
+            raise ValueError(f"call_timeout {error}") from None
+        if not is_whole(max_answer, 1):
+            text = "max_answer must be a whole number of bytes above 0"
+            raise ValueError(f"{text}, got {max_answer!r}")
+        self._max_answer = max_answer
         self._requires = read_requires(requires)
         self._tls = tls
         self._tools: list[Registration] = []
-        self._schemes: Mapping[str, Any] = {}
+        self._schemes: Mapping[str, object] = {}
         # None until the document is read.
         self._operations: list[Operation] | None = None
         # One for each served server that has this provider: they end with that server.
-        self._connections: dict[Any, ApiConnections] = {}
+        self._connections: dict[object, ApiConnections] = {}
         # Set after each attempt to fetch the document, and each time that connections are opened.
         self._turn = trio.Event()
         self._failure: TransportError | None = None
@@ -247,17 +254,14 @@ class OpenAPI(ToolProvider, shared=True):
                 raise DocumentError(f"names: {key!r} is no operation")
         chosen: dict[str, Head] = {}
         for each in heads:
-            if self._is_wanted(each):
+            wanted = not self._include or any(_fits(rule, each) for rule in self._include)
+            if wanted and not any(_fits(rule, each) for rule in self._exclude):
                 name = self._names.get(each.label, self._names.get(each.name, each.name))
                 if name in chosen:
                     both = f"{chosen[name].label} and {each.label}"
                     raise DocumentError(f"names: {both} would both be {name!r}")
                 chosen[name] = attrs.evolve(each, name=name)
         return list(chosen.values())
-
-    def _is_wanted(self, operation: Head) -> bool:
-        wanted = not self._include or any(_fits(rule, operation) for rule in self._include)
-        return wanted and not any(_fits(rule, operation) for rule in self._exclude)
 
     def _register(self, operation: Operation) -> Registration | None:
         """Make the tool of an operation; None if a schema of it cannot be used."""
@@ -269,7 +273,7 @@ class OpenAPI(ToolProvider, shared=True):
         if self._output_schemas and operation.output_schema is not None:
             options["output_schema"] = operation.output_schema
 
-        async def call(args: dict[str, Any], ctx: Context) -> ToolResult:
+        async def call(args: dict[str, object], ctx: Context) -> ToolResult:
             return await self._call(operation, args, ctx.server)
 
         for wrong in (*DISPENSABLE, None):
@@ -291,7 +295,9 @@ class OpenAPI(ToolProvider, shared=True):
         logger.warning("left out %s: %s", operation.label, reason)
         return None
 
-    async def _call(self, operation: Operation, args: Mapping[str, Any], server: Any) -> ToolResult:
+    async def _call(
+        self, operation: Operation, args: Mapping[str, object], server: object
+    ) -> ToolResult:
         try:
             request = operation.request(args)
         except ValueError as error:
@@ -358,29 +364,23 @@ def _rules(rules: Iterable[str], option: str) -> tuple[str, ...]:
     return found
 
 
-def _seconds(call_timeout: Any) -> float | None:
-    try:
-        return read_seconds(call_timeout)
-    except ValueError as error:
-        raise ValueError(f"call_timeout {error}") from None
-
-
-def _bytes(max_answer: Any) -> int:
-    if type(max_answer) is not int or max_answer < 1:
-        raise ValueError(f"max_answer must be a whole number of bytes above 0, got {max_answer!r}")
-    return max_answer
-
-
-def _read_names(names: Any) -> dict[str, str]:
-    if not isinstance(names, Mapping):
-        raise TypeError(f"names must be a mapping, got {names!r}")
-    for key, name in names.items():
-        if not isinstance(key, str) or not isinstance(name, str):
-            raise TypeError(f"names must map texts to texts; {key!r} does not")
+def _read_names(names: object) -> dict[str, str]:
+    found = _texts("names", names)
+    for name in found.values():
         if not _NAME.fullmatch(name):
             text = f"{MAX_NAME} letters, digits, '_', '-' and '.' at most"
             raise ValueError(f"names: {name[:100]!r} must be {text}")
-    return dict(names)
+    return found
+
+
+def _texts(option: str, value: object) -> dict[str, str]:
+    """Check that an option is a mapping of texts, and copy it."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{option} must be a mapping, got {value!r}")
+    for key, text in value.items():
+        if not isinstance(key, str) or not isinstance(text, str):
+            raise TypeError(f"{option} must map texts to texts; {key!r} does not")
+    return dict(value)
 
 
 def _fits(rule: str, operation: Head) -> bool:
@@ -393,10 +393,5 @@ def _fits(rule: str, operation: Head) -> bool:
     return fnmatchcase(operation.name, rule)
 
 
-def _lower(headers: Any) -> dict[str, str]:
-    if not isinstance(headers, Mapping):
-        raise TypeError(f"headers must be a mapping, got {headers!r}")
-    for name, value in headers.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"headers must map texts to texts; {name!r} does not")
-    return {name.lower(): value for name, value in headers.items()}
+def _lower(headers: object) -> dict[str, str]:
+    return {name.lower(): value for name, value in _texts("headers", headers).items()}

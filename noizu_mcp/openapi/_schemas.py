@@ -8,10 +8,11 @@ reference, so schemas that refer to themselves are fine.
 from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
-from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES
+from .._json_schema import BOUNDS, ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, SIZES, modernize_bounds
+from .._media_types import is_text
 from .._value import JSONObject
+from ..schema import or_null
 from ._document import ApiDocument, DocumentError
-from ._media_types import is_text
 
 #: Schemas behind one argument or result; a model reads all of them.
 MAX_DEFINITIONS: Final = 500
@@ -52,9 +53,9 @@ class SchemaConverter:
         self._names: dict[str, str] = {}
         # Definitions that were referred to, and are not converted yet: one after the other, since a
         # chain of them may be longer than Python's stack.
-        self._waiting: list[tuple[str, Any]] = []
+        self._waiting: list[tuple[str, object]] = []
 
-    def convert(self, schema: Any) -> Any:
+    def convert(self, schema: object) -> Any:
         """Convert one schema, and all that it refers to.
 
         Raises:
@@ -66,7 +67,7 @@ class SchemaConverter:
             self.definitions[name] = self._convert(target, 0)
         return found
 
-    def _convert(self, schema: Any, depth: int) -> Any:
+    def _convert(self, schema: object, depth: int) -> object:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):
@@ -86,7 +87,7 @@ class SchemaConverter:
             found |= BASE64
         return found
 
-    def _members(self, schema: Mapping[str, Any], depth: int) -> Iterator[tuple[str, Any]]:
+    def _members(self, schema: Mapping[str, object], depth: int) -> Iterator[tuple[str, object]]:
         for key, value in schema.items():
             if key == "$ref":
                 yield key, self._refer(value)
@@ -95,22 +96,20 @@ class SchemaConverter:
             elif key in SCHEMA_LISTS and isinstance(value, list):
                 yield key, [self._convert(each, depth) for each in value]
             elif key == "properties" and isinstance(value, Mapping):
-                yield key, {k: self._convert(v, depth) for k, v in self._own(value)}
+                kept = {k: v for k, v in value.items() if not self._is_left_out(v)}
+                yield key, {name: self._convert(each, depth) for name, each in kept.items()}
             elif key in _NAMED and isinstance(value, Mapping):
                 yield key, {name: self._convert(each, depth) for name, each in value.items()}
             elif key == "required" and isinstance(value, list):
                 properties = schema.get("properties")
                 hidden = properties if isinstance(properties, Mapping) else {}
-                kept = [each for each in value if not self._is_left_out(hidden.get(str(each)))]
-                if kept:
-                    yield key, kept
+                left = [each for each in value if not self._is_left_out(hidden.get(str(each)))]
+                if left:
+                    yield key, left
             elif key in _PLAIN:
                 yield key, value
 
-    def _own(self, properties: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        return ((k, v) for k, v in properties.items() if not self._is_left_out(v))
-
-    def _is_left_out(self, schema: Any) -> bool:
+    def _is_left_out(self, schema: object) -> bool:
         return isinstance(schema, Mapping) and schema.get(self._left_out) is True
 
     def _refer(self, pointer: Any) -> str:
@@ -131,14 +130,14 @@ class SchemaConverter:
         return f"#/$defs/{name}"
 
 
-def is_binary(schema: Mapping[str, Any]) -> bool:
+def is_binary(schema: Mapping[str, object]) -> bool:
     """Tell whether a schema stands for bytes that are not encoded, as in a file that is sent."""
     kind = schema.get("contentMediaType")
     is_raw = isinstance(kind, str) and "contentEncoding" not in schema and not is_text(kind)
     return schema.get("format") == "binary" or is_raw
 
 
-def without(schema: Any, keywords: Container[str]) -> Any:
+def without(schema: object, keywords: Container[str]) -> Any:
     """Copy a converted schema without some keywords, at any depth."""
     if not isinstance(schema, dict):
         return schema
@@ -153,23 +152,10 @@ def without(schema: Any, keywords: Container[str]) -> Any:
     return found
 
 
-def _modernize(schema: Mapping[str, Any], found: JSONObject) -> JSONObject:
+def _modernize(schema: Mapping[str, object], found: JSONObject) -> JSONObject:
     """Rewrite the keywords of OpenAPI 3.0 that mean something else in JSON Schema.
 
     Documents of 3.1 have them, too: many were converted, with their version only.
     """
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        flag = found.get(exclusive)
-        if isinstance(flag, bool):
-            del found[exclusive]
-            if flag and bound in found:
-                found[exclusive] = found.pop(bound)
-    if schema.get("nullable") is not True:
-        return found
-    if isinstance(found.get("type"), str):
-        found["type"] = [found["type"], "null"]
-        if isinstance(found.get("enum"), list) and None not in found["enum"]:
-            found["enum"] = [*found["enum"], None]
-    elif "type" not in found and not SCHEMA_LISTS.isdisjoint(found):
-        return {"anyOf": [found, {"type": "null"}]}
-    return found
+    modernize_bounds(found)
+    return or_null(found) if schema.get("nullable") is True else found

@@ -52,7 +52,7 @@ from ._subscriptions import SubscriptionNotice as SubscriptionNotice
 from ._subscriptions import Subscriptions as Subscriptions
 
 _LATE = {
-    "ClientPeer": "._client_peer",
+    "._client_peer": "ClientPeer",
 }
 
 if _TYPE_CHECKING:

@@ -4,8 +4,8 @@ Theory of operation. Both eras keep their own state here. A client with a handsh
 to awaiting (`await_ready`: changes are noted, one flag for each list) to pushed (`push`); resources
 enter with `watch` and leave with `unwatch` or `close`. A listen request of 2026-07-28 is read and
 checked (`read`), opened (`listen`) and closed (`drop`). It cannot grow: requests, watched URIs and
-task ids share one limit, and the text of each listen request is bounded. It says who is to be told
-of a change, and sends nothing, so it cannot wait.
+task ids share one limit, and the text of each listen request is bounded. It finds the recipients of
+a change, and sends nothing, so it cannot wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _TASK_IDS: Final = "taskIds"
 _NONE: Final[frozenset[str]] = frozenset()
 
 #: Decides whether a listen request may get a notice, by its id; None stands for the session.
-MayHear = Callable[[Id | None], bool]
+MayBeNotified = Callable[[Id | None], bool]
 
 
 class Listening(NamedTuple):
@@ -132,7 +132,7 @@ class Subscriptions:
         self._used = 0  # listen requests, their URIs and watched URIs
 
     def await_ready(self) -> None:
-        """Keep list changes for a client that begins a handshake: it may be told once it is ready.
+        """Keep list changes for a client that begins a handshake until it is ready.
 
         The answer to `initialize`, and lists that the client reads before the server receives
         `notifications/initialized`, may be out of date by then: for the client the handshake is
@@ -145,7 +145,7 @@ class Subscriptions:
         """Begin to push list changes: the client is ready.
 
         Returns:
-            The lists that changed since `await_ready`: it must be told of these now.
+            The lists that changed since `await_ready`: it must be notified of these now.
         """
         missed, self._missed = self._missed or {}, None
         self.pushed = True
@@ -240,27 +240,27 @@ class Subscriptions:
         """
         if self._missed is not None:
             self._missed[kind] = None
-        told: list[Id | None] = [None] if self.pushed else []
-        told += [each.id for each in self._listening.values() if kind in each.kinds]
-        return told
+        recipients: list[Id | None] = [None] if self.pushed else []
+        recipients += [each.id for each in self._listening.values() if kind in each.kinds]
+        return recipients
 
-    def updated(self, uri: str, may_hear: MayHear) -> list[Id | None]:
+    def updated(self, uri: str, may_be_notified: MayBeNotified) -> list[Id | None]:
         """List the subscribers of a resource update that may know it; see `changed`."""
-        # `may_hear` is asked last, and for each notice: access may have ended since the
+        # `may_be_notified` is asked last, and for each notice: access may have ended since the
         # subscription.
-        told: list[Id | None] = [None] if uri in self._watched and may_hear(None) else []
         listening = self._listening.values()
-        told += [each.id for each in listening if uri in each.uris and may_hear(each.id)]
-        return told
+        wanting: list[Id | None] = [None] if uri in self._watched else []
+        wanting += [each.id for each in listening if uri in each.uris]
+        return [id_ for id_ in wanting if may_be_notified(id_)]
 
     def follows(self, task_id: str) -> bool:
         """Tell whether a listen request wants the changes of a task."""
         return any(task_id in each.tasks for each in self._listening.values())
 
-    def task_changed(self, task_id: str, may_hear: MayHear) -> list[Id | None]:
+    def task_changed(self, task_id: str, may_be_notified: MayBeNotified) -> list[Id | None]:
         """List the subscribers of a task change that may see the task; see `changed`."""
         listening = self._listening.values()
-        return [each.id for each in listening if task_id in each.tasks and may_hear(each.id)]
+        return [each.id for each in listening if task_id in each.tasks and may_be_notified(each.id)]
 
     def _check_amount(self, id_: Id, params: JSONMapping) -> None:
         # All of the request stays while it is open, and every notice of it has its id.

@@ -1,11 +1,11 @@
 """`Remote`: another server, on any transport and of either era, as a part of this one."""
 
-import inspect
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import attrs
 import trio
@@ -15,13 +15,11 @@ from .._errors import (
     McpError,
     ProtocolError,
     ResourceNotFound,
-    TargetError,
     ToolError,
 )
 from .._log import SHOWN, ThrottledLog
-from .._nearest import hint_at
 from .._value import JSONObject
-from ..client import TIMEOUT, Target, bound_name, connect, read_entry
+from ..client import TIMEOUT, Target, bound_name, check_options, read_kept, read_several
 from ..components import (
     Bound,
     Changes,
@@ -37,6 +35,7 @@ from ..components import (
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..schema import header_faults
 from ..server import ServerContext
+from ..transports import Http, Stdio
 from ..types import (
     SKILLS,
     TASKS,
@@ -51,11 +50,10 @@ from ..types import (
     ToolResult,
 )
 from ._answers import AnswerType, read_answer
-from ._config import label_of, read_config
-from ._pooled_connection import Unavailable
+from ._shared_connection import Unavailable
 from ._skills import find_skill, list_skills, read_directory
 from ._tasks import call_with_tasks
-from ._upstream import Upstream
+from ._upstream import AnyDefinition, Upstream
 
 if TYPE_CHECKING:
     from ..types import RequireScopes
@@ -68,10 +66,17 @@ LIST_TIMEOUT: Final = 10.0
 INTRODUCTION_TIMEOUT: Final = 3.0
 #: Connections to a server that asks questions up to 2025-11-25, one for each caller at a time.
 CONNECTIONS: Final = 8
+#: Characters of a name of a server that a prefix does not have, and the length of a prefix.
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_PREFIX_LENGTH: Final = 64
 #: Options of `connect` that a `Remote` sets itself.
 _OWN: Final = frozenset({"target", "handler", "timeout", "roots", "capabilities"})
 #: Members of a result that are for one connection (2026-07-28 `server/utilities/caching`).
 _CACHING: Final = frozenset({"ttlMs", "cacheScope"})
+
+
+#: The class of the definitions in one list.
+ListedType = TypeVar("ListedType", bound=AnyDefinition)
 
 
 class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
@@ -118,14 +123,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         list_timeout: float = LIST_TIMEOUT,
         connections: int = CONNECTIONS,
         requires: "RequireScopes | str | Sequence[str] | None" = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         self._names = Renaming(prefix)
-        known = set(inspect.signature(connect).parameters) - _OWN
-        for name in options:
-            if name not in known:
-                text = f"Remote has no option {name}"
-                raise TypeError(f"{text}; {hint_at(name, sorted(known))}")
+        check_options("Remote", options, _OWN)
         for name, value in (("call_timeout", call_timeout), ("list_timeout", list_timeout)):
             try:
                 read_seconds(value)
@@ -135,28 +136,27 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             raise ValueError(f"connections must be a whole number above 0, got {connections!r}")
         self.timeout = list_timeout
         self._connections = connections
-        # The connection has timeouts, which progress extends.
-        self._common: dict[str, Any] = {"timeout": None, "requires": read_requires(requires)}
+        self._requires = read_requires(requires)
+        # Without a timeout: the connection has timeouts, which progress extends.
+        self._bind: Callable[..., Bound] = partial(
+            bind_definition, timeout=None, requires=self._requires
+        )
         self._options = {"strictness": "off", **options, "timeout": call_timeout}
-        self._target: Any
-        try:
-            self._target = read_entry(target, label or prefix or "the target")
-        except (TargetError, ValueError) as error:
-            self._target = error
-        self._label = label or prefix or label_of(self._target)
+        self._target = read_kept(target, label or prefix or "the target")
+        self._label = label or prefix or _label_of(self._target)
         # One for each served server that has this provider: it ends with that server.
-        self._upstreams: dict[Any, Upstream] = {}
-        self._made: dict[str, tuple[Sequence[Any], list[Bound]]] = {}
+        self._upstreams: dict[object, Upstream] = {}
+        self._made: dict[str, tuple[Sequence[object], list[Bound]]] = {}
         self._log = ThrottledLog(shown=SHOWN)
         self._anything = self._bind_anything()
 
     @classmethod
     def from_config(
         cls,
-        config: str | os.PathLike[str] | Mapping[str, Any],
+        config: str | os.PathLike[str] | Mapping[str, object],
         *,
-        per_server: Mapping[str, Mapping[str, Any]] | None = None,
-        **options: Any,
+        per_server: Mapping[str, Mapping[str, object]] | None = None,
+        **options: object,
     ) -> "list[Remote]":
         """Make a `Remote` for each server of a file of the `mcpServers` form.
 
@@ -174,7 +174,12 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             TypeError: An option is unknown, or `auth` is given for all.
             ValueError: `per_server` names no server, or a prefix is not valid.
         """
-        return [cls(entry, **own) for entry, own in read_config(config, per_server, options)]
+        servers = read_several(config, options, per_server)
+        make: Callable[..., Remote] = cls
+        return [
+            make(entry, **{"prefix": _prefix_of(name), "label": name, **given})
+            for name, (entry, given) in servers.items()
+        ]
 
     @property
     def name(self) -> str:
@@ -240,10 +245,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return found if self._anything is None else [*found, self._anything]
 
     async def _list(
-        self, kind: str, bind: Callable[[Upstream, Any], Bound], ctx: Context
+        self, kind: str, bind: Callable[[Upstream, ListedType], Bound], ctx: Context
     ) -> list[Bound]:
         upstream = self._upstream_of(ctx)
-        listed = await upstream.list(kind)
+        listed = cast(Sequence[ListedType], await upstream.list(kind))
         # The same objects while the list is the same: they are not bound again.
         before = self._made.get(kind)
         if before is None or before[0] is not listed:
@@ -252,7 +257,10 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return before[1]
 
     def _try(
-        self, bind: Callable[[Upstream, Any], Bound], upstream: Upstream, definition: Any
+        self,
+        bind: Callable[[Upstream, ListedType], Bound],
+        upstream: Upstream,
+        definition: ListedType,
     ) -> Bound | None:
         """Bind a definition; None if clients must not get it."""
         try:
@@ -262,7 +270,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             self._log.warning("", "left out %.200r of %s: %s", definition.name, self._label, error)
             return None
 
-    def _upstream_of(self, ctx: Any) -> Upstream:
+    def _upstream_of(self, ctx: Context) -> Upstream:
         upstream = self._upstreams.get(ctx.server)
         if upstream is None:
             raise ConnectionClosed(f"{self._label} is not connected: the server is not served")
@@ -281,48 +289,44 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         listed = attrs.evolve(definition, name=self._name(definition.name), execution=None)
         # On 2026-07-28 no definition tells which calls go on as tasks: any of them may.
         has_tasks = _has(upstream, f"extensions.{TASKS}")
-        return bind_definition(
+        return self._bind(
             listed,
             partial(self._call_tool, definition.name, has_tasks),
             source=self._source(listed.name),
             task="optional" if has_tasks else None,
             starts_task=has_tasks,
-            **self._common,
         )
 
     def _bind_prompt(self, _: Upstream, definition: PromptDefinition) -> Bound:
         listed = attrs.evolve(definition, name=self._name(definition.name))
-        return bind_definition(
+        return self._bind(
             listed,
             partial(self._get_prompt, definition.name),
             partial(self._complete, {"type": "ref/prompt", "name": definition.name}),
             source=self._source(listed.name),
             # A result without a description stays without: here it would get that of the list.
             description=None,
-            **self._common,
         )
 
     def _bind_resource(self, upstream: Upstream, definition: ResourceDefinition) -> Bound:
         listed = attrs.evolve(definition, uri=self._names.rename_uri(definition.uri))
         source = self._source(listed.uri)
-        return bind_definition(
+        return self._bind(
             listed,
             self._read,
             source=source,
             subscribable=_has(upstream, "resources.subscribe"),
-            **self._common,
         )
 
     def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
         renamed = self._names.rename_uri(definition.uri_template)
         listed = attrs.evolve(definition, uri_template=renamed)
-        return bind_definition(
+        return self._bind(
             listed,
             self._read_matched,
             partial(self._complete, {"type": "ref/resource", "uri": definition.uri_template}),
             source=self._source(listed.uri_template),
             subscribable=_has(upstream, "resources.subscribe"),
-            **self._common,
         )
 
     def _bind_anything(self) -> Bound | None:
@@ -332,9 +336,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         template = self._names.rename_uri("{+uri}")
         definition = ResourceTemplateDefinition(template, "any resource")
         source = self._source(template)
-        return bind_definition(
-            definition, self._read_matched, hidden=True, source=source, **self._common
-        )
+        return self._bind(definition, self._read_matched, hidden=True, source=source)
 
     def _source(self, name: str) -> str:
         return f"{name!r} of {self._label}"
@@ -368,7 +370,7 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return self._answer(await with_errors, PromptResult.from_wire)
 
     async def _read_matched(
-        self, uri: str, _: Any, ctx: ServerContext
+        self, uri: str, _: object, ctx: ServerContext
     ) -> ReadResult | InputRequired:
         return await self._read(uri, ctx)
 
@@ -450,14 +452,14 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
         return await self._find(partial(read_directory, cursor=cursor), uri, ctx)
 
     async def _find(
-        self, find: Callable[..., Awaitable[JSONObject | None]], uri: str, ctx: Any
+        self, find: Callable[..., Awaitable[JSONObject | None]], uri: str, ctx: Context
     ) -> JSONObject | None:
         own = self._names.restore("uri", uri)
         if own is None:
             return None
         found = await self._with_errors(find(self._upstream_of(ctx), self._names, own))
-        if found is not None and self._common["requires"] is not None:
-            ctx.require(self._common["requires"])
+        if found is not None and self._requires is not None:
+            ctx.require(self._requires)
         return found
 
     # Subscriptions
@@ -477,6 +479,22 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
             # The client has unsubscribed, also if the server reports an error.
             with suppress(Unavailable, McpError):
                 await upstream.unwatch(own)
+
+
+def _prefix_of(server: str) -> str:
+    """Return the prefix for the name of a server in a file, which may have any characters."""
+    text = _UNFIT.sub("_", server)
+    return (text if text[:1].isalpha() else f"x{text}")[:_PREFIX_LENGTH]
+
+
+def _label_of(target: object) -> str:
+    """Name a server without a prefix; arguments and queries may be secret, and are left out."""
+    if isinstance(target, Http):
+        return target.shown
+    if isinstance(target, Stdio):
+        return target.command
+    options = getattr(target, "options", None)
+    return type(target).__name__ if options is None else str(options.name)
 
 
 def _has(upstream: Upstream, capability: str) -> bool:

@@ -20,7 +20,7 @@ cancelled unless it has ended.
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -31,7 +31,7 @@ from ..jsonrpc import INTERNAL_ERROR, MISSING_CLIENT_CAPABILITY
 from ..server import ServerContext
 from ..types import TASKS, InputRequest, Task
 from ._answers import read_question
-from ._pooled_connection import Unavailable
+from ._shared_connection import Unavailable
 from ._upstream import Upstream
 
 #: Seconds between two `tasks/get`, where the server names none; and the bounds for what it names.
@@ -176,7 +176,7 @@ class FollowedTask:
             raise McpError(INTERNAL_ERROR, f"{name} has cancelled the task")
         raise ProtocolError(f"a task with the status {task.status!r} has neither result nor error")
 
-    async def _request(self, method: str, **params: Any) -> JSONObject:
+    async def _request(self, method: str, **params: object) -> JSONObject:
         """Send a request for the task, again while the server is not connected."""
         while True:
             try:

@@ -3,7 +3,7 @@
 Theory of operation. One connection is open for as long as this server is served. It carries every
 request, until the server asks a question up to 2025-11-25 while a request is in flight. From then
 on there is a pool of connections: each caller has one to itself for as long as it has requests in
-flight, so that a question reaches the right caller; see `PooledConnection`. A connection that is
+flight, so that a question reaches the right caller; see `SharedConnection`. A connection that is
 free is used again, first by its last caller, and is closed after `IDLE` seconds. When all
 connections of a full pool are in use, requests share the first one. Servers that never ask, and
 servers of 2026-07-28, have one connection.
@@ -21,25 +21,28 @@ is open before the old one ends, so that no change is lost in between.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from .._errors import PEER_FAILURES, McpError, ProtocolError, TargetError
-from .._log import SHOWN, ThrottledLog, logger
+from .._log import logger
 from .._value import JSONObject
-from ..client import Client, Opened, told
+from ..client import Client, ListRefresher, Opened, told
 from ..engine import MessageStream
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES, RESOURCE_UPDATED, REVISIONS
 from ..server import ServerContext
-from ._pooled_connection import PooledConnection, caller_of
+from ..types import (
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+)
+from ._shared_connection import SharedConnection, caller_of
 
-#: The pauses before a list is read again that could not be read, in seconds.
-FIRST_PAUSE: Final = 1.0
-MAX_PAUSE: Final = 60.0
-#: Seconds between a reading of a list and the next one, in which further notices are merged.
-SETTLE: Final = 0.1
+AnyDefinition = ToolDefinition | PromptDefinition | ResourceDefinition | ResourceTemplateDefinition
+
 #: Seconds after which an unused connection of the pool is closed.
 IDLE: Final = 60.0
 #: The lists that a notice makes stale, and the kind of change that tells of each list.
@@ -70,23 +73,21 @@ class Upstream:
         self,
         name: str,
         target: Opened | TargetError | ValueError,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         *,
         most: int,
         patience: float,
         changed: Callable[[str], object],
         updated: Callable[[str], object],
     ) -> None:
-        self.lists: dict[str, Sequence[Any]] = {}
+        self.lists: dict[str, Sequence[AnyDefinition]] = {}
         self._began = trio.current_time()
         self._changed = changed
         self._updated = updated
         self._until = self._began + patience
-        # Set for each list that must be read; errors of lists; set after each reading.
-        self._stale = {name: trio.Event() for name in _KINDS}
-        self._refused: dict[str, str] = {}
-        self._turn = trio.Event()
-        self._log = ThrottledLog(shown=SHOWN)
+        self._refreshers: dict[str, ListRefresher] = {}  # of the present connection
+        self._refused: dict[str, str] = {}  # the reason, by list
+        self._turn = trio.Event()  # set after each reading
         self._watched: dict[str, int] = {}
         self._rewatch = trio.Event()
         self._acknowledged: set[str] = set()
@@ -95,7 +96,7 @@ class Upstream:
         self._asks = False
         self._nursery: trio.Nursery
         self._make = partial(
-            PooledConnection, name, target, options, on_question=self._note_question
+            SharedConnection, name, target, options, on_question=self._note_question
         )
         self.first = self._make(observe=self._observe, use=self._use, on_status=self._note_status)
         self.connection = self.first.connection
@@ -109,7 +110,7 @@ class Upstream:
     async def request(
         self, method: str, params: JSONObject, ctx: ServerContext, extensions: Sequence[str] = ()
     ) -> JSONObject:
-        """Send a request of a caller, and return its result; see `PooledConnection.request`."""
+        """Send a request of a caller, and return its result; see `SharedConnection.request`."""
         pooled = self._choose(ctx) if self._asks else self.first
         return await pooled.request(method, params, ctx, extensions)
 
@@ -129,7 +130,7 @@ class Upstream:
     def _note_question(self) -> None:
         self._asks = True
 
-    def _choose(self, ctx: ServerContext) -> PooledConnection:
+    def _choose(self, ctx: ServerContext) -> SharedConnection:
         """Choose the connection of a request: one without requests of other callers."""
         caller = caller_of(ctx)
         free = [pooled for pooled in self._pool if pooled.is_free_for(caller)]
@@ -142,7 +143,7 @@ class Upstream:
         self._nursery.start_soon(self._keep, pooled)
         return pooled
 
-    async def _keep(self, pooled: PooledConnection) -> None:
+    async def _keep(self, pooled: SharedConnection) -> None:
         """Keep a connection of the pool until it was unused for `IDLE` seconds."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pooled.connection.run)
@@ -159,15 +160,15 @@ class Upstream:
         params = notice.params or {}
         kind = _LISTS.get(notice.method)
         if kind is not None:
-            self._note_stale(kind)
+            for name, refresher in self._refreshers.items():
+                if _KINDS[name] == kind:
+                    refresher.note()
         elif notice.method == RESOURCE_UPDATED:
             self._updated(str(params.get("uri")))
 
     def _note_status(self, status: str) -> None:
         if status == "connected":
             self._refused.clear()
-            for kind in CHANGES:
-                self._note_stale(kind)
         elif status != "connecting" and self.lists:
             # An attempt has failed, so the server may be away for a long time.
             self.lists.clear()
@@ -181,12 +182,7 @@ class Upstream:
 
     # Lists
 
-    def _note_stale(self, kind: str) -> None:
-        for name, its_kind in _KINDS.items():
-            if its_kind == kind:
-                self._stale[name].set()
-
-    async def list(self, name: str) -> Sequence[Any]:
+    async def list(self, name: str) -> Sequence[AnyDefinition]:
         """Return the definitions that the server listed last.
 
         Args:
@@ -208,36 +204,25 @@ class Upstream:
         why = self._refused.get(name, "it has not answered yet")
         raise ProtocolError(f"{self.connection.name} does not list its {name}: {why}")
 
-    async def _keep_list(self, client: Client, name: str) -> None:
-        """Read a list whenever it has changed, for as long as the server is connected."""
-        kind, pause = _KINDS[name], FIRST_PAUSE
-        while True:
-            await self._stale[name].wait()
-            self._stale[name] = trio.Event()
-            try:
-                found = await self._read(client, name)
-            except PEER_FAILURES as error:
-                # Over HTTP one request may fail in any way, and others go well. If the connection
-                # has ended, this task is cancelled.
-                self._refused[name] = told(error)
-                self._wake()
-                text = "%s does not list its %s: %s"
-                self._log.warning(name, text, self.connection.name, name, self._refused[name])
-                self._stale[name].set()
-                await trio.sleep(pause)
-                pause = min(2 * pause, MAX_PAUSE)
-                continue
-            pause = FIRST_PAUSE
-            self.lists[name] = found
+    async def _refresh(self, client: Client, name: str) -> None:
+        """Read a list, for as long as the server is connected."""
+        try:
+            found = await self._read(client, name)
+        except PEER_FAILURES as error:
+            # Over HTTP one request may fail in any way, and others go well. If the connection has
+            # ended, this task is cancelled.
+            self._refused[name] = told(error)
             self._wake()
-            self._changed(kind)
-            await trio.sleep(SETTLE)
+            raise
+        self.lists[name] = found
+        self._wake()
+        self._changed(_KINDS[name])
 
     @staticmethod
-    async def _read(client: Client, name: str) -> Sequence[Any]:
+    async def _read(client: Client, name: str) -> Sequence[AnyDefinition]:
         if not client.capabilities.has(_KINDS[name]):
             return ()
-        found: Sequence[Any] = ()
+        found: Sequence[AnyDefinition] = ()
         try:
             found = await getattr(client, f"list_{name}")()
         except McpError as error:
@@ -298,8 +283,15 @@ class Upstream:
     async def _use(self, client: Client) -> None:
         """Read the lists, and keep the watched resources watched, on a new connection."""
         async with trio.open_nursery() as nursery:
-            for name in _KINDS:
-                nursery.start_soon(self._keep_list, client, name)
+            self._refreshers = {
+                name: ListRefresher(
+                    f"listing {name} of {self.connection.name}",
+                    partial(self._refresh, client, name),
+                )
+                for name in _KINDS
+            }
+            for refresher in self._refreshers.values():
+                nursery.start_soon(partial(refresher.run, at_once=True))
             again = tuple(self._watched)
             if _is_stateless(client):
                 self._acknowledged = set()
@@ -332,7 +324,11 @@ class Upstream:
                 self._wake()
 
     async def _listen(
-        self, client: Client, uris: tuple[str, ...], *, task_status: trio.TaskStatus[Any]
+        self,
+        client: Client,
+        uris: tuple[str, ...],
+        *,
+        task_status: trio.TaskStatus[trio.CancelScope],
     ) -> None:
         started = False
         with trio.CancelScope() as scope:

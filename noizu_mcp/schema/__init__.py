@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from .._errors import SchemaUnsupported as SchemaUnsupported
 from .._util import late as _late
 from .._util import publish as _publish
-from . import fields as fields
 from ._check import check_schema as check_schema
 from ._check import read_schema as read_schema
 from ._declared_schema import Shape as Shape
@@ -31,6 +30,7 @@ from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
 from .engines._engine import choose_engine as choose_engine
 from .jsonschema._document import Document as Document
+from .jsonschema._document import read_document as read_document
 from .jsonschema._keywords import or_null as or_null
 from .jsonschema._keywords import subschemas as subschemas
 from .jsonschema._values import find_not_json as find_not_json
@@ -43,13 +43,14 @@ from .report._messages import describe as describe
 # The forms of elicitation load with the first question to a user, the reader of text with the first
 # value that its schema refuses, the schemas of peers with the client.
 _LATE = {
-    "PeerSchema": "._peer_schema",
-    "coerce_text": ".convert._coerce",
-    "flat_for": "._elicitation_form",
-    "flat_shape": "._elicitation_form",
+    ".fields": "fields",
+    "._peer_schema": "PeerSchema",
+    ".convert._coerce": "coerce_text",
+    "._elicitation_form": "flat_for flat_shape",
 }
 
 if _TYPE_CHECKING:
+    from . import fields as fields
     from ._elicitation_form import flat_for as flat_for
     from ._elicitation_form import flat_shape as flat_shape
     from ._peer_schema import PeerSchema as PeerSchema
@@ -57,5 +58,4 @@ if _TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 
-# A module is not exported by itself.
-_publish(globals(), ("fields", *_LATE))
+_publish(globals(), _LATE)

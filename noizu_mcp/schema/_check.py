@@ -3,16 +3,14 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from math import inf
 
 from .._errors import SchemaError
 from .._pointer import Path
 from .._schema_engine import EngineName
 from .engines._compile import CompiledSchema, compile_document, match_pattern
 from .engines._engine import choose_engine
-from .jsonschema._document import MAX_SCHEMA_DEPTH, Document, as_plain
+from .jsonschema._document import Document, read_document
 from .jsonschema._keywords import DIALECTS, LATEST
-from .jsonschema._values import find_not_json
 from .jsonschema._violation import Fault, Violation, show
 from .report._messages import describe
 
@@ -51,19 +49,10 @@ def read_schema(
         ValueError: The engine that was named does not exist, or cannot be loaded.
     """
     engine = choose_engine(engine)
-    plain = as_plain(schema)
-    if plain is None:
-        text = f"a schema is an object, true or false, not {show(schema)}"
-        return None, [Fault((), text)]
-    unfit = find_not_json(plain, inf, MAX_SCHEMA_DEPTH)
-    if unfit is not None:
-        return None, [Fault(*unfit)]
-    document = Document(plain, documents)
-    caps = document.broken_caps()
-    if caps:
-        return None, [Fault((), text) for text in caps]
+    document, faults = read_document(schema, documents)
+    if document is None:
+        return None, faults
     dialect = document.dialect
-    faults: list[Fault] = []
     slips: list[Fault] = []
     if dialect == LATEST:
         faults = document.faults(partial(match_pattern, engine))

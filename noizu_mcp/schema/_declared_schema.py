@@ -53,13 +53,13 @@ class Shape(Frozen):
     """
 
     schema: JSONObject
-    build: Callable[[Any], Any] | None
+    build: Callable[[object], object] | None
     compiled: CompiledSchema
-    accepts: Callable[[Any], bool]
+    accepts: Callable[[object], bool]
     refusals: tuple[type[Exception], ...] = ()
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
-    completions: Mapping[str, Any] = MappingProxyType({})
+    completions: Mapping[str, object] = MappingProxyType({})
     again: "Callable[[], ShapeRead]"
 
     def on_engine(self, engine: EngineName) -> "ShapeRead":
@@ -220,7 +220,7 @@ def _node_of(state: ParseState, declared: object) -> Node:
 
 @_repeatable
 def read_parameters(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     parameters: Sequence[Parameter],
     *,
     strict: bool = False,

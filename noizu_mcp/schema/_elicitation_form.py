@@ -36,7 +36,7 @@ _NO_FIELDS = (
     " (write properties: {} to ask for no more than consent)"
 )
 _OTHERS = "asks for names that are not declared, and a form has named fields only; declare each"
-_NAMED_ONLY: tuple[Any, ...] = (True, False, {})
+_NAMED_ONLY: tuple[object, ...] = (True, False, {})
 
 
 def flat_shape(declared: object) -> ShapeRead:
@@ -121,9 +121,9 @@ class _FlatAnswers:
 
     names: tuple[str, ...]
     absent: dict[str, None]
-    build: Callable[[Any], Any] | None
+    build: Callable[[object], object] | None
 
-    def __call__(self, answer: object) -> Any:
+    def __call__(self, answer: object) -> object:
         known = self.complete(answer)
         return known if self.build is None else self.build(known)
 
@@ -145,7 +145,7 @@ def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
         lambda answer: declared.violations(answers.complete(answer)),
         declared.engine,
     )
-    changed: dict[str, Any] = {"schema": flat, "build": answers, "compiled": compiled}
+    changed: dict[str, object] = {"schema": flat, "build": answers, "compiled": compiled}
     changed["accepts"] = lambda answer: shape.accepts(answers.complete(answer))
     return Shape(**{**vars(shape), **changed})
 
@@ -356,7 +356,7 @@ def _name_problems(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "enumNames must hold one text for each value of enum, in the same order"
 
 
-def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[Any, str]) -> JSONObject:
+def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[object, str]) -> JSONObject:
     """Return the keywords of choices: if there are titles, `titled`, else `enum`."""
     if titled in schema:
         return {titled: [{key: each[key] for key in ("const", "title")} for each in schema[titled]]}

@@ -18,7 +18,7 @@ __all__ = ["array", "boolean", "enum", "integer", "number", "object", "string"]
 class DataOptions(CommonOptions, total=False):
     """Options of every field of the data form."""
 
-    default: Any
+    default: object
 
 
 class StringOptions(DataOptions, total=False):
@@ -43,7 +43,7 @@ class NumberOptions(DataOptions, total=False):
 class EnumOptions(DataOptions, total=False):
     """Options of `enum`."""
 
-    titles: Mapping[Any, str]
+    titles: Mapping[object, str]
 
 
 class ObjectOptions(DataOptions, total=False):
@@ -59,7 +59,7 @@ class ArrayOptions(DataOptions, total=False):
     min: int
     max: int
     unique: bool
-    titles: Mapping[Any, str]
+    titles: Mapping[object, str]
 
 
 def string(*misplaced: Never, **options: Unpack[StringOptions]) -> Marker:

@@ -27,17 +27,12 @@ from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 
 _LATE = {
-    "AllowTools": ".policies._shipped",
-    "DenyTools": ".policies._shipped",
-    "Policy": ".policies._policy",
-    "PolicyCall": ".policies._policy",
-    "RateLimit": ".policies._shipped",
-    "TimeWindow": ".policies._shipped",
-    "Mount": ".providers._mount",
-    "TaskStore": ".tasks._task_store",
-    "load_server": ".loading._load",
-    "missing_requirements": ".loading._remedies",
-    "script_requirements": ".loading._remedies",
+    ".policies._shipped": "AllowTools DenyTools RateLimit TimeWindow",
+    ".policies._policy": "Policy PolicyCall",
+    ".providers._mount": "Mount",
+    ".tasks._task_store": "TaskStore",
+    ".loading._load": "load_server",
+    ".loading._remedies": "missing_requirements script_requirements",
 }
 
 if _TYPE_CHECKING:

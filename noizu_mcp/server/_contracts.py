@@ -175,7 +175,7 @@ class HandledRequest(Protocol):
         """In a completion: the arguments that are filled in already."""
 
     @property
-    def opening(self) -> "TaskOpening | None":
+    def task_start(self) -> "TaskStart | None":
         """The start of the task of the call; None if the call has no task."""
 
     @property
@@ -226,7 +226,7 @@ class HandledRequest(Protocol):
         """
 
 
-class TaskOpening(Protocol):
+class TaskStart(Protocol):
     """The start of the task of a call, if its tool supports tasks."""
 
     @property
@@ -240,7 +240,7 @@ class TaskOpening(Protocol):
         """Tell whether `begin` starts a task, or has started it."""
 
 
-class CallOpening(TaskOpening, Protocol):
+class CallTaskStart(TaskStart, Protocol):
     """The same for the call of a request, before its handler runs."""
 
     def enter(self) -> bool:
@@ -260,7 +260,7 @@ class AnswerableRequest(HandledRequest, Protocol):
     request: Request
     known_context: "ServerContext | None"
 
-    def take_up_rounds(self) -> bool:
+    def resume_rounds(self) -> bool:
         """Resume with the answers and the state of an earlier round of this request."""
 
     def serve_with(self, component: ToolSpec | None) -> None:

@@ -13,7 +13,7 @@ from .._errors import McpError
 from .._value import JSONMapping
 from ..engine import Job
 from ..types import ToolResult
-from .changes._bus import Hearer, Merger
+from .changes._bus import Merger, Subscriber
 
 if TYPE_CHECKING:
     from ..components import Capability
@@ -203,20 +203,20 @@ class RunningServer:
 
     # Changes
 
-    def add_hearer(self, hearer: Hearer) -> None:
+    def add_subscriber(self, subscriber: Subscriber) -> None:
         """Subscribe a listener to changes."""
         # Without listeners a change costs this loop nothing.
-        if not self.merger.hearers:
-            self.server.bus.add(self._hear)
-        self.merger.hearers[hearer] = None
+        if not self.merger.subscribers:
+            self.server.bus.add(self._forward)
+        self.merger.subscribers[subscriber] = None
 
-    def discard_hearer(self, hearer: Hearer) -> None:
+    def discard_subscriber(self, subscriber: Subscriber) -> None:
         """Unsubscribe a listener."""
-        del self.merger.hearers[hearer]
-        if not self.merger.hearers:
-            self.server.bus.discard(self._hear)
+        del self.merger.subscribers[subscriber]
+        if not self.merger.subscribers:
+            self.server.bus.discard(self._forward)
 
-    def _hear(self, change: Hashable) -> None:
+    def _forward(self, change: Hashable) -> None:
         # The bus calls in the thread that reports a change, so this switches to the loop's thread.
         self.portal.run_soon(partial(self.merger.report, change))
 

@@ -307,7 +307,7 @@ class StatelessRequests(InFlight):
         key = next(self._keys)
         ctx = ServerRequest(self.running, None, self, event, reply, size=size, key=key)
         job = ctx.begin()
-        ctx = ctx.taken_over or ctx
+        ctx = ctx.resumed or ctx
         if not ctx.answered:
             # Only if unfinished: most requests are answered by now, and never enter the table.
             self.requests[key] = ctx

@@ -403,15 +403,15 @@ class ServerContext(Context[Any]):
             # The request belongs to the outer handler.
             await self._on_trio(trio.lowlevel.checkpoint)
             return
-        opening = self.request.opening
-        if opening is None or not opening.begins_itself:
+        task_start = self.request.task_start
+        if task_start is None or not task_start.begins_itself:
             raise LocalProtocolError("only a tool with starts_task=True begins a task by itself")
-        await self._on_trio(opening.begin)
+        await self._on_trio(task_start.begin)
 
     def takes_task(self) -> bool:
         """Tell whether `start_task` begins a task, or has begun it: the client accepts one."""
-        opening = self.request.opening
-        return self.held is None and opening is not None and opening.takes_task()
+        task_start = self.request.task_start
+        return self.held is None and task_start is not None and task_start.takes_task()
 
     # Calls
 

@@ -39,7 +39,7 @@ from ..events import Recording
 from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered
 from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
-from ._contracts import EMPTY, TaskOpening
+from ._contracts import EMPTY, TaskStart
 from ._server_context import NOT_SENT, ServerContext
 from .calls._client_abilities import prepare_question
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
@@ -82,8 +82,8 @@ class ServerRequest(InboundRequest):
         size: See Args.
         component: The registration that answers it; None if unknown.
         asker: Asks the client; None until the handler asks something.
-        taken_over: The request whose parked handler continues with this one; else None.
-        opening: The start of the task of the call; None if the call has no task.
+        resumed: The request whose parked handler continues with this one; else None.
+        task_start: The start of the task of the call; None if the call has no task.
         feed: The feed of an open listen request.
         known_context: The context of the call; None until it is made.
     """
@@ -91,8 +91,8 @@ class ServerRequest(InboundRequest):
     # Plain attributes with defaults: most requests do not set them.
     component: "Component | None" = None
     asker: "LiveAsker | RoundAsker | None" = None
-    taken_over: "ServerRequest | None" = None
-    opening: TaskOpening | None = None
+    resumed: "ServerRequest | None" = None
+    task_start: TaskStart | None = None
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
     _progress: float | None = None
@@ -170,7 +170,7 @@ class ServerRequest(InboundRequest):
             self.send_failure(error)
         return None
 
-    def take_up_rounds(self) -> bool:
+    def resume_rounds(self) -> bool:
         """Resume with the answers and the state of an earlier round of this request.
 
         Returns:
@@ -187,9 +187,9 @@ class ServerRequest(InboundRequest):
         # Before 2026-07-28 these params have no meaning. They are ignored as unknown params.
         if not self.envelope.revision.stateless:
             return False
-        from .asking._rounds import take_up
+        from .asking._rounds import resume
 
-        return take_up(self)
+        return resume(self)
 
     def limit_time(self, component: "Component | None") -> None:
         """Set the deadline of the request.
@@ -218,13 +218,13 @@ class ServerRequest(InboundRequest):
         """Ask with the answers and the state of this request."""
         self.asker = asker
 
-    def go_on_as(self, retry: "ServerRequest") -> None:
+    def resume_as(self, retry: "ServerRequest") -> None:
         """Let the parked handler continue, with a retry as the request in flight.
 
         Args:
-            retry: The retry. Its caller continues with its `taken_over`.
+            retry: The retry. Its caller continues with its `resumed`.
         """
-        retry.taken_over = self
+        retry.resumed = self
         if self.running.transport == "http":
             self.running.working[self] = None
         self.answered = self.withdrawn = False
@@ -348,9 +348,9 @@ class ServerRequest(InboundRequest):
         if self.feed is not None:
             self.feed.hang_up(self)
 
-    def open_task_with(self, opening: TaskOpening) -> None:
+    def offer_task(self, task_start: TaskStart) -> None:
         """Let the handler begin a task."""
-        self.opening = opening
+        self.task_start = task_start
 
     def serve_with(self, component: "Component | None") -> None:
         """Store the registration that answers the request."""

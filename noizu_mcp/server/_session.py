@@ -107,7 +107,7 @@ class Session(Dispatcher):
             job = ctx.begin()
         else:
             job = partial(self._begin_after, waiting, ctx)
-        ctx = ctx.taken_over or ctx
+        ctx = ctx.resumed or ctx
         if not ctx.answered:
             self.requests[request.id] = ctx
         return ctx, job
@@ -234,7 +234,7 @@ class _NoRequest:
     cancelled = False
     recording = None
     asker = None
-    opening = None
+    task_start = None
 
     def __init__(self, session: Session) -> None:
         self.running = session.running

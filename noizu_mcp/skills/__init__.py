@@ -9,13 +9,9 @@ from ._registration import check_skills as check_skills
 from ._registration import expand_skills as expand_skills
 
 _LATE = {
-    "MANIFEST": "._files",
-    "MAX_BYTES": "._files",
-    "MAX_FILES": "._files",
-    "SkillFolder": "._folder",
-    "SkillSpec": "._folder",
-    "compare_frontmatter": "._frontmatter",
-    "quote_path": "._files",
+    "._files": "MANIFEST MAX_BYTES MAX_FILES quote_path",
+    "._folder": "SkillFolder SkillSpec",
+    "._frontmatter": "compare_frontmatter",
 }
 
 if _TYPE_CHECKING:

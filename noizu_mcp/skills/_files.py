@@ -1,11 +1,9 @@
 """The files of skills, found and read once; nothing outside of the folder is."""
 
-import functools
-import mimetypes
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
@@ -22,27 +20,6 @@ MAX_BYTES: Final = 16 * MIB
 MAX_ENTRIES: Final = 20_000
 #: Folders that tools leave behind; so are all names that begin with a dot, `.env` among them.
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})
-
-# Types by the end of the name that versions of the library disagree on, or that it does not know.
-# The library's own table has the others; the files of the machine are never asked, so that a server
-# says the same everywhere.
-_TYPES: Final = {
-    ".js": "text/javascript",
-    ".jsonl": "application/jsonl",
-    ".md": "text/markdown",
-    ".mjs": "text/javascript",
-    ".rst": "text/x-rst",
-    ".sql": "application/sql",
-    ".toml": "application/toml",
-    ".ts": "text/x-typescript",
-    ".xml": "application/xml",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-}
-_COMPRESSED: Final = {"gzip": "application/gzip", "bzip2": "application/x-bzip2"}
-_TEXTUAL: Final = frozenset(
-    f"application/{name}" for name in ("json", "jsonl", "sql", "toml", "x-sh", "xml", "yaml")
-)
 
 #: Characters of a path that RFC 3986 does not encode; `%` is not among them.
 _SAFE: Final = "!$&'()*+,;=:@"
@@ -191,43 +168,3 @@ def quote_path(parts: Iterable[str]) -> str:
 def is_left_out(name: str) -> bool:
     """Tell whether files and folders of a name are never served."""
     return name.startswith(".") or name in _LEFT_OUT
-
-
-def read_media(name: str, data: bytes) -> tuple[str, str | bytes]:
-    """Tell the media type of a file, and give its contents as they travel.
-
-    Args:
-        name: Its name.
-        data: Its bytes.
-
-    Returns:
-        The type; then a text whose UTF-8 is the bytes again, or the bytes.
-    """
-    mime_type = _guess(PurePath(name).suffix.lower())
-    if mime_type is None:
-        # Made for people, if it looks like it: LICENSE, Makefile.
-        text = None if b"\0" in data else _decode(data)
-        return ("text/plain", text) if text is not None else ("application/octet-stream", data)
-    if not _is_textual(mime_type) or (text := _decode(data)) is None:
-        return mime_type, data
-    return mime_type, text
-
-
-@functools.cache  # the library copies its tables for each answer
-def _guess(end: str) -> str | None:
-    if end in _TYPES:
-        return _TYPES[end]
-    # With no more of the name: the library takes it for a URL.
-    found, encoding = mimetypes.MimeTypes().guess_type(f"x{end}")
-    return found if encoding is None else _COMPRESSED.get(encoding, "application/octet-stream")
-
-
-def _is_textual(mime_type: str) -> bool:
-    return mime_type.startswith("text/") or mime_type.endswith("+xml") or mime_type in _TEXTUAL
-
-
-def _decode(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from .._errors import DefinitionError, Problem
+from .._media_types import read_contents
 from .._util import final, got, relative_path
 from .._value import Frozen, JSONObject
 from ..components import ResourceSpec, Table, read_flag, read_options, read_requires
 from ..types import RequireScopes
-from ._files import MANIFEST, Files, Parts, quote_path, read_media
+from ._files import MANIFEST, Files, Parts, quote_path
 from ._frontmatter import read_frontmatter
 
 
-def _read_path(value: Any) -> str | os.PathLike[str]:
+def _read_path(value: object) -> str | os.PathLike[str]:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise ValueError(f"must be a folder, {got(value)}")
     return value
@@ -187,7 +188,7 @@ class _Reading:
 
     def _file(self, parts: Parts, data: bytes, about: Mapping[str, Any] | None) -> "_Served":
         uri = "skill://" + quote_path((*self.above, *parts))
-        mime_type, contents = read_media(parts[-1], data)
+        mime_type, contents = read_contents(parts[-1], data)
         definition = {"uri": uri, "name": parts[-1]}
         if about is not None:
             definition |= {key: about[key] for key in ("name", "description")}

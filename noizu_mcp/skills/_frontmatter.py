@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._util import got
 from .._value import JSONObject
@@ -104,7 +104,7 @@ def _yaml_reader() -> ModuleType:
         raise ImportError("reading skills needs PyYAML: pip install 'noizu-mcp[skills]'") from error
 
 
-def _check(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:
+def _check(values: Mapping[str, object], folder: str) -> Iterator[tuple[str, str]]:
     """Find the mistakes in the fields: pairs of a key and a text."""
     for key in ("name", "description"):
         if key not in values:
@@ -117,7 +117,7 @@ def _check(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:
         yield "name", f"must be that of the folder, {folder!r}, got {name!r}"
 
 
-def _check_name(value: Any) -> Iterator[str]:
+def _check_name(value: object) -> Iterator[str]:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         yield (
             "must be 1 to 64 characters of a-z 0-9 and -, with no - at an end and none behind"
@@ -125,8 +125,8 @@ def _check_name(value: Any) -> Iterator[str]:
         )
 
 
-def _text(limit: float = math.inf) -> Callable[[Any], Iterator[str]]:
-    def check(value: Any) -> Iterator[str]:
+def _text(limit: float = math.inf) -> Callable[[object], Iterator[str]]:
+    def check(value: object) -> Iterator[str]:
         if not isinstance(value, str) or not value.strip():
             yield f"must be a text that is not empty, {got(value)}"
         elif len(value) > limit:
@@ -135,7 +135,7 @@ def _text(limit: float = math.inf) -> Callable[[Any], Iterator[str]]:
     return check
 
 
-def _check_metadata(value: Any) -> Iterator[str]:
+def _check_metadata(value: object) -> Iterator[str]:
     if not isinstance(value, Mapping):
         yield f"must be a mapping, {got(value)}"
         return
@@ -144,13 +144,13 @@ def _check_metadata(value: Any) -> Iterator[str]:
             yield f"the key {key!r} is reserved by the protocol; use a prefix of your own"
 
 
-def _check_tools(value: Any) -> Iterator[str]:
+def _check_tools(value: object) -> Iterator[str]:
     listed = isinstance(value, list) and all(isinstance(each, str) for each in value)
     if not isinstance(value, str) and not listed:
         yield f"must be a text or a list of texts, {got(value)}"
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any], Iterator[str]]]] = {
+_CHECKS: Final[Mapping[str, Callable[[object], Iterator[str]]]] = {
     "name": _check_name,
     "description": _text(_DESCRIPTION),
     "license": _text(),

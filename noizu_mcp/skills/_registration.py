@@ -37,7 +37,7 @@ def check_skills(items: Iterable[Any]) -> list[Problem]:
     ]
 
 
-def check_clashes(skills: Iterable[Any], resources: Iterable[Any]) -> list[Problem]:
+def check_clashes(skills: Iterable[object], resources: Iterable[object]) -> list[Problem]:
     """Find resources with the URI of a file of a skill.
 
     Args:
@@ -58,11 +58,11 @@ def expand_skills(items: Iterable[Any]) -> "list[SkillSpec]":
     return [skill for item in items for skill in item.skills]
 
 
-def _is_folder(item: Any) -> bool:
+def _is_folder(item: object) -> bool:
     return not isinstance(item, type) and hasattr(item, "__mcp_skills__")
 
 
-def _stranger(item: Any) -> str:
+def _stranger(item: object) -> str:
     kind = kind_of(item)
     if kind is not None:
         return f"{label_of(item)} is not a skill; register it in {kind.feature} = […]"

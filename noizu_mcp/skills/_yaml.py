@@ -163,7 +163,7 @@ def _scalar(node: yaml.ScalarNode) -> Any:
 # The comparison of a file with the entry of another server, whose reader of YAML is unknown.
 
 
-def find_difference(node: yaml.Node, value: Any, path: str = "") -> str | None:
+def find_difference(node: yaml.Node, value: object, path: str = "") -> str | None:
     """Find a difference between YAML and the JSON value that a peer read from it.
 
     A plain scalar that readers take for different values agrees with each of these.
@@ -193,7 +193,7 @@ def find_difference(node: yaml.Node, value: Any, path: str = "") -> str | None:
     return next(filter(None, (find_difference(*each) for each in pairs)), None)
 
 
-def _may_be(node: yaml.ScalarNode, value: Any) -> bool:
+def _may_be(node: yaml.ScalarNode, value: object) -> bool:
     """Tell whether some reader takes a scalar for a value."""
     text: str = node.value
     if node.style is not None:  # in quotes, or a block
@@ -211,7 +211,7 @@ def _numbers(text: str) -> Iterator[float]:
     """Read a plain scalar as the numbers that it is to YAML 1.1, to YAML 1.2, and in decimal."""
     for read in (yaml.safe_load, float, partial(int, base=0)):
         with suppress(ValueError, OverflowError, yaml.YAMLError):
-            found: Any = read(text)
+            found: object = read(text)
             if isinstance(found, int | float) and not isinstance(found, bool):
                 yield found
 

@@ -12,13 +12,11 @@ from ..events import Listener as Listener
 from ..events import Telemetry as Telemetry
 
 _LATE = {
-    "AuditLog": "._audit",
-    "AuditRecord": "._audit",
-    "AuditTable": "._audit",
-    "ClientMetrics": "._client_metrics",
-    "Metrics": "._metrics",
-    "Tracing": "._tracing",
-    "watching": "._watchdog",
+    "._audit": "AuditLog AuditRecord AuditTable",
+    "._client_metrics": "ClientMetrics",
+    "._metrics": "Metrics",
+    "._tracing": "Tracing",
+    "._watchdog": "watching",
 }
 
 if _TYPE_CHECKING:

@@ -18,26 +18,17 @@ from ._transcript import assert_progress as assert_progress
 from ._transcript import refute_notification as refute_notification
 
 _LATE = {
-    "AuthorizationRequest": "._authorization_server",
-    "AuthorizationServer": "._authorization_server",
-    "SessionMachine": ".strategies._session_machine",
-    "Unsatisfiable": ".strategies._violation",
-    "Violation": ".strategies._violation",
-    "arguments": ".strategies._tools",
-    "conversations": ".strategies._messages",
-    "from_schema": ".strategies._schemas",
-    "invalid_arguments": ".strategies._tools",
-    "messages": ".strategies._messages",
-    "results": ".strategies._tools",
-    "Network": "._network",
-    "Replay": "._cassette",
-    "hide_secrets": "._secrets",
-    "record": "._cassette",
-    "replay": "._cassette",
-    "serve_authorization": "._protected",
-    "serve_over": "._served",
-    "serve_protected": "._protected",
-    "violating": ".strategies._schemas",
+    "._authorization_server": "AuthorizationRequest AuthorizationServer",
+    ".strategies._session_machine": "SessionMachine",
+    ".strategies._violation": "Unsatisfiable Violation",
+    ".strategies._tools": "arguments invalid_arguments results",
+    ".strategies._messages": "conversations messages",
+    ".strategies._schemas": "from_schema violating",
+    "._network": "Network",
+    "._cassette": "Replay record replay",
+    "._secrets": "hide_secrets",
+    "._protected": "serve_authorization serve_protected",
+    "._served": "serve_over",
 }
 
 if _TYPE_CHECKING:

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import attrs
 import trio
 
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..auth import (
     BearerAuth,
     Fetcher,
@@ -72,7 +72,7 @@ class AuthorizationRequest:
     """
 
     endpoint: str
-    params: Mapping[str, Any]
+    params: Mapping[str, JSON]
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
 
@@ -203,7 +203,7 @@ class AuthorizationServer:
         scopes: Iterable[str] = (),
         subject: str | None = None,
         client_id: str = "tests",
-        **claims: Any,
+        **claims: JSON,
     ) -> str:
         """Issue an access token without a client, for tests of a server.
 
@@ -217,7 +217,7 @@ class AuthorizationServer:
         grant = UserGrant(client_id, subject or self._subject, tuple(scopes), resource)
         return self._tokens.access_token(self._tokens.keep(grant), claims)
 
-    def issue_id_token(self, client_id: str, **claims: Any) -> str:
+    def issue_id_token(self, client_id: str, **claims: JSON) -> str:
         """Issue an ID token of the person for a client (OpenID Connect Core section 2).
 
         Args:

@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequenc
 from contextlib import asynccontextmanager
 from functools import partial
 from random import Random
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 import attrs
@@ -30,6 +30,7 @@ import trio
 
 from .._errors import TargetError
 from .._limits import CLIENT_LIMITS, Limits
+from .._value import JSON
 from ..engine import MessageStream, single_failure
 from ..jsonrpc import Received, read_message
 from ..server import Server, serve
@@ -183,7 +184,7 @@ class _MessageFlow:
 def _stream_of(data: bytes) -> Hashable:
     """Return the stream of a message: the request that it is or belongs to, or None."""
     try:
-        message: Any = json.loads(data)
+        message: JSON = json.loads(data)
     except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict):

@@ -6,13 +6,13 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
 
 import attrs
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 
 #: Maximum grants, codes, clients and proofs in each table; the oldest is dropped.
 KEPT: Final = 10_000
@@ -34,6 +34,7 @@ GRANTS: Final = {
 }
 
 Form = Mapping[str, str]
+_Kept = TypeVar("_Kept")
 
 
 def load_jwt() -> ModuleType:
@@ -171,7 +172,7 @@ class IssuedTokens:
         keep(self.codes, name, code)
         return name
 
-    def sign(self, claims: Mapping[str, Any], typ: str) -> str:
+    def sign(self, claims: Mapping[str, JSON], typ: str) -> str:
         """Sign a JWT with the issuer, the current time and the expiry."""
         now = int(time.time())
         times = {"iat": now, "exp": now + int(self._ttl), "jti": secrets.token_hex(8)}
@@ -179,7 +180,7 @@ class IssuedTokens:
         members = {"iss": self._issuer, **times, **claims}
         return str(self._jwt.encode(members, self.key, "ES256", header))
 
-    def access_token(self, grant: UserGrant, claims: Mapping[str, Any]) -> str:
+    def access_token(self, grant: UserGrant, claims: Mapping[str, JSON]) -> str:
         """Make an access token (RFC 9068)."""
         members: JSONObject = {
             "aud": grant.resource or self._issuer,
@@ -438,7 +439,7 @@ def s256(verifier: str) -> str:
     return _base64(hashlib.sha256(verifier.encode()).digest())
 
 
-def thumbprint(jwk: Mapping[str, Any]) -> str:
+def thumbprint(jwk: Mapping[str, JSON]) -> str:
     """Make the thumbprint of a public key (RFC 7638)."""
     members = {"EC": ("crv", "kty", "x", "y"), "RSA": ("e", "kty", "n"), "OKP": ("crv", "kty", "x")}
     text = ",".join(f'"{name}":"{jwk[name]}"' for name in members[jwk["kty"]])
@@ -460,7 +461,7 @@ def _narrow(form: Form, scopes: tuple[str, ...]) -> tuple[str, ...]:
     return wanted
 
 
-def keep(table: dict[str, Any], name: str, value: Any) -> None:
+def keep(table: dict[str, _Kept], name: str, value: _Kept) -> None:
     """Put a value into a table; a full table drops the oldest."""
     if len(table) >= KEPT:
         del table[next(iter(table))]

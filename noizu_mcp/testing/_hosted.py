@@ -45,7 +45,7 @@ async def hosted() -> AsyncIterator[tuple[str, Callable[[Any], None]]]:
     """
     chosen: list[Any] = []
 
-    async def relay(scope: Any, receive: Any, send: Any) -> None:
+    async def relay(scope: object, receive: object, send: object) -> None:
         await chosen[0](scope, receive, send)
 
     with single_failure():

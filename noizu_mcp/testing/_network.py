@@ -11,7 +11,7 @@ import trio
 
 from .._errors import TargetError, TransportError
 from .._util import final
-from ..client import read_target
+from ..client import Target, read_target
 from ..server import Server
 from ..transports import Http
 from ._flows import DrawnFaults, Flow, FlowEnd, Flows, open_link, open_relay
@@ -56,7 +56,7 @@ class Network:
         self._flows: Flows = {side: {} for side in get_args(FlowEnd)}
         self._is_down = False
 
-    def between(self, target: Any) -> AbstractAsyncContextManager[Any]:
+    def between(self, target: Target) -> AbstractAsyncContextManager[Any]:
         """Put the network between a client and a server.
 
         Args:
@@ -108,7 +108,7 @@ class Network:
                     loop.run_sync_soon(tell, flow)
 
     @asynccontextmanager
-    async def _between(self, target: Any) -> AsyncIterator[Any]:
+    async def _between(self, target: Target) -> AsyncIterator[Target]:
         if isinstance(target, AbstractAsyncContextManager) and not isinstance(target, Server):
             async with target as inner, self._between(inner) as reached:
                 yield reached
@@ -119,7 +119,7 @@ class Network:
             async with relay as url:
                 yield attrs.evolve(opened, url=url)
             return
-        server: Any = opened() if isinstance(opened, type) else opened
+        server: object = opened() if isinstance(opened, type) else opened
         if not isinstance(server, Server):
             raise TargetError(f"no network can stand before {target!r}: give a Server, or a URL")
         if self._is_down:

@@ -1,13 +1,12 @@
 """References in messages: the requests that an answer or a notification belongs to."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..types import META_PROGRESS_TOKEN, META_SUBSCRIPTION_ID
 
 #: The name of a request in other messages: `id` or `token`, and its value.
-Name = tuple[str, Any]
+Name = tuple[str, JSON]
 
 
 def params_of(message: JSONObject) -> JSONObject:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
+from .._value import JSON
 from ..client import ClientHandler
 from ..jsonrpc import INTERNAL_ERROR
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
@@ -29,7 +30,7 @@ class Asked(NamedTuple):
     """
 
     method: str
-    params: Mapping[str, Any]
+    params: Mapping[str, JSON]
     message: str
 
 
@@ -112,10 +113,10 @@ class ScriptedHandler(ClientHandler):
         self,
         elicitation: ScriptedAnswers | None = None,
         sampling: ScriptedAnswers | None = None,
-        roots: Sequence[Root | str | Mapping[str, Any]] | None = None,
+        roots: Sequence[Root | str | Mapping[str, JSON]] | None = None,
     ) -> None:
         self.asked: list[Asked] = []
-        self.notifications: list[tuple[str, Mapping[str, Any]]] = []
+        self.notifications: list[tuple[str, Mapping[str, JSON]]] = []
         self._roots = roots
         self._unexpected: list[Asked] = []
         self._answers = {
@@ -130,13 +131,13 @@ class ScriptedHandler(ClientHandler):
         # None instead of a method offers nothing.
         vars(self).update((name, None) for name, script in offered.items() if script is None)
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Any:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> Any:
         """Return the next answer; see `ClientHandler`."""
         asked = Asked("elicitation/create", params, str(params.get("message", "")))
         answer = await self._answer("handle_elicitation", asked)
         return answer if isinstance(answer, Accept | Decline | Cancel) else Accept(answer)
 
-    async def handle_sampling(self, params: Mapping[str, Any]) -> Any:
+    async def handle_sampling(self, params: Mapping[str, JSON]) -> Any:
         """Return the next answer; see `ClientHandler`."""
         asked = Asked("sampling/createMessage", params, _last_text(params))
         answer = await self._answer("handle_sampling", asked)
@@ -149,7 +150,7 @@ class ScriptedHandler(ClientHandler):
         self.asked.append(Asked("roots/list", {}, ""))
         return self._roots
 
-    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+    async def handle_notification(self, method: str, params: Mapping[str, JSON]) -> None:
         """Record a notification; see `ClientHandler`."""
         self.notifications.append((method, params))
 
@@ -187,7 +188,7 @@ def _read(name: str, script: ScriptedAnswers | None) -> _AnswerQueue:
     return _AnswerQueue(script or {})
 
 
-def _last_text(params: Mapping[str, Any]) -> str:
+def _last_text(params: Mapping[str, JSON]) -> str:
     """Return the text of the last message; a message has one block, or a list of them."""
     messages = params.get("messages") or [{}]
     content = messages[-1].get("content", ())

@@ -12,9 +12,10 @@ import base64
 import json
 import re
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from .._json_schema import TYPES
+from .._value import JSON
 
 #: The text in the place of a secret.
 HIDDEN: Final = "[hidden]"
@@ -100,7 +101,7 @@ _KEYS: Final = re.compile(
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
-def hide_secrets(value: Any) -> Any:
+def hide_secrets(value: JSON) -> JSON:
     """Replace likely secrets by `[hidden]`; the default of `record` and `replay`.
 
     These are texts and numbers whose name ends like `Authorization`, `Cookie`, `api_key`,
@@ -121,10 +122,7 @@ def hide_secrets(value: Any) -> Any:
     if isinstance(value, list):
         # In a command line, the value of an option is the next word.
         before = [None, *value]
-        return [
-            _hide_all(each) if _is_option(option) else _hide_in_item(each)
-            for option, each in zip(before, value, strict=False)
-        ]
+        return [_hide_word(option, each) for option, each in zip(before, value, strict=False)]
     if isinstance(value, dict):
         named = next((value[key] for key in ("name", "key") if key in value), None)
         return {
@@ -134,25 +132,34 @@ def hide_secrets(value: Any) -> Any:
     return value
 
 
-def _hide_in_item(item: Any) -> Any:
+def _hide_word(option: JSON, word: JSON) -> JSON:
+    """Hide an item of a list, which may be a command line; `option` is the item before it."""
+    if _is_option(option):
+        return _hide_all(word)
+    if isinstance(word, str) and (user := _COMMAND.match(f"{option} {word}")) and user["user"]:
+        return f"{user['user'][len(option) + 1 :]}{HIDDEN}"
+    return _hide_in_item(word)
+
+
+def _hide_in_item(item: JSON) -> JSON:
     """Hide the secrets in an item of a list, which may be the name and the value of a header."""
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str):
         return [hide_secrets(item[0]), _hide_under(item[0], item[1])]
     return hide_secrets(item)
 
 
-def _is_option(word: Any) -> bool:
+def _is_option(word: object) -> bool:
     return isinstance(word, str) and word[:1] == "-" and "=" not in word and _is_secret(word)
 
 
-def _hide_under(name: Any, value: Any) -> Any:
+def _hide_under(name: object, value: JSON) -> JSON:
     """Hide a value if its name is the name of a secret."""
     if not _is_secret(name) or _is_count(name, value):
         return hide_secrets(value)
     return _hide_all(value)
 
 
-def _hide_all(value: Any) -> Any:
+def _hide_all(value: JSON) -> JSON:
     """Hide all texts and numbers of a value whose name is the name of a secret."""
     if isinstance(value, str):
         return HIDDEN
@@ -166,7 +173,7 @@ def _hide_all(value: Any) -> Any:
     return value if value is None or isinstance(value, bool) else 0
 
 
-def _is_secret(name: Any) -> bool:
+def _is_secret(name: object) -> bool:
     if not isinstance(name, str):
         return False
     # `userPIN`, `PIN_CODE` and `session-ids` are of several words.
@@ -179,7 +186,7 @@ def _is_secret(name: Any) -> bool:
     return single.endswith(_ENDS) and not single.endswith(_OPEN)
 
 
-def _is_count(name: Any, value: Any) -> bool:
+def _is_count(name: object, value: JSON) -> bool:
     """Tell whether a number is a count of a model's tokens, by its name."""
     is_number = isinstance(value, int | float) or (isinstance(value, str) and value.isdecimal())
     return is_number and str(name).lower().endswith("tokens") and len(str(value)) < 10

@@ -10,7 +10,7 @@ import trio
 
 from .._errors import TargetError
 from .._limits import CLIENT_LIMITS
-from ..client import read_target
+from ..client import Target, read_target
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
 from ..transports import Http, LineStream, Stdio
@@ -20,7 +20,7 @@ Transport = Literal["memory", "stdio", "http"]
 TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
 
 
-def serve_over(target: Any, transport: Transport) -> AbstractAsyncContextManager[Any]:
+def serve_over(target: Target, transport: Transport) -> AbstractAsyncContextManager[Any]:
     """Serve a server in this process over a transport: `connect(serve_over(Docs, "http"))`.
 
     The server runs on the loop of the connection, as long as the connection, so that a test can
@@ -47,7 +47,7 @@ def serve_over(target: Any, transport: Transport) -> AbstractAsyncContextManager
 
 
 @asynccontextmanager
-async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
+async def _serve_over(target: Target, transport: Transport) -> AsyncIterator[Target]:
     if isinstance(target, AbstractAsyncContextManager) and not isinstance(target, Server):
         async with target as inner, _serve_over(inner, transport) as reached:
             yield reached
@@ -59,7 +59,7 @@ async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
     if only is not None or transport == "memory" or isinstance(opened, MessageStream):
         yield opened
         return
-    server: Any = opened() if isinstance(opened, type) else opened
+    server: object = opened() if isinstance(opened, type) else opened
     if not isinstance(server, Server):
         raise TargetError(f"cannot serve {target!r}: give a Server")
     if transport == "stdio":
@@ -72,7 +72,7 @@ async def _serve_over(target: Any, transport: Transport) -> AsyncIterator[Any]:
         yield url
 
 
-def transport_of(opened: Any) -> Transport | None:
+def transport_of(opened: object) -> Transport | None:
     """Return the only transport of a command or a URL; None for other targets."""
     if isinstance(opened, Stdio):
         return "stdio"

@@ -6,11 +6,12 @@ notification satisfies one assertion, in order of arrival.
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 import trio
 
+from .._printable import printable
 from .._util import final
 from .._value import JSON, JSONObject
 
@@ -84,7 +85,7 @@ class Transcript:
         found = [each for entry in entries for each in _each(entry.message)]
         return [each for each in found if method is None or each.get("method") == method]
 
-    def claim(self, method: str, **params: Any) -> JSONObject | None:
+    def claim(self, method: str, **params: JSON) -> JSONObject | None:
         """Return the first notification of a method that was not returned before.
 
         Args:
@@ -105,6 +106,8 @@ class Transcript:
     def render(self, most: int = MOST_SHOWN, width: int = WIDTH) -> str:
         """Format the messages as text, one per line, for the output of a failing test.
 
+        Characters that steer a terminal, or that show nothing, are written as code points.
+
         Args:
             most: Maximum number of messages; the last ones are shown.
             width: Maximum characters of a line; longer messages are cut.
@@ -113,7 +116,8 @@ class Transcript:
         left = len(self.entries) - len(shown)
         lines = [f"({left} more before)"] if left else []
         for entry in shown:
-            text = f"{entry.direction:8} {entry.data.decode(errors='backslashreplace')}"
+            said = printable(entry.data.decode(errors="backslashreplace")[: width + 1])
+            text = f"{entry.direction:8} {said}"
             lines.append(text if len(text) <= width else f"{text[: width - 1]}…")
         return "\n".join(lines)
 
@@ -139,7 +143,7 @@ async def assert_notification(
     method: str,
     *,
     timeout: float = TIMEOUT,
-    **params: Any,
+    **params: JSON,
 ) -> JSONObject:
     """Wait for a notification. Each one satisfies one assertion, in order of arrival.
 
@@ -171,7 +175,7 @@ async def assert_progress(
     progress: float,
     *,
     timeout: float = TIMEOUT,
-    **params: Any,
+    **params: JSON,
 ) -> JSONObject:
     """Wait for a progress notification.
 
@@ -193,7 +197,7 @@ async def assert_progress(
 
 
 async def refute_notification(
-    transcript: Transcript, method: str, *, within: float = SILENCE, **params: Any
+    transcript: Transcript, method: str, *, within: float = SILENCE, **params: JSON
 ) -> None:
     """Check that a notification does not arrive.
 

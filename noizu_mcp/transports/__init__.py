@@ -12,17 +12,14 @@ from .stdio._claimed_stdio import take_stdio as take_stdio
 from .stdio._line_stream import LineStream as LineStream
 
 _LATE = {
-    "Http": "._http_target",
-    "HttpStream": ".http.client._stream",
-    "MemoryStream": "._memory",
-    "Stdio": ".stdio._command",
-    "Tap": "._tap",
-    "TappedStream": "._tap",
-    "last_line": ".stdio._child_process",
-    "memory_pair": "._memory",
-    "open_process": ".stdio._child_process",
-    "serve_descriptors": ".stdio._server",
-    "serve_stdio": ".stdio._server",
+    ".http.client._event_reader": "EventParser EventTooLarge",
+    "._http_target": "Http",
+    ".http.client._stream": "HttpStream",
+    "._memory": "MemoryStream memory_pair",
+    ".stdio._command": "Stdio",
+    "._tap": "Tap TappedStream",
+    ".stdio._child_process": "last_line open_process",
+    ".stdio._server": "serve_descriptors serve_stdio",
 }
 
 if _TYPE_CHECKING:
@@ -31,6 +28,8 @@ if _TYPE_CHECKING:
     from ._memory import memory_pair as memory_pair
     from ._tap import Tap as Tap
     from ._tap import TappedStream as TappedStream
+    from .http.client._event_reader import EventParser as EventParser
+    from .http.client._event_reader import EventTooLarge as EventTooLarge
     from .http.client._stream import HttpStream as HttpStream
     from .stdio._child_process import last_line as last_line
     from .stdio._child_process import open_process as open_process

@@ -62,7 +62,7 @@ def ending_on_signals(
 
 
 @contextmanager
-def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
+def handling_signals(function: Callable[[], object]) -> Iterator[None]:
     """Call a function on each SIGINT and SIGTERM, and then the handler that the host installed.
 
     For other hosts, which own the signals. A signal without a handler is left to the system, which

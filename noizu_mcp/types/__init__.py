@@ -45,28 +45,15 @@ from ._wire import camel_case as camel_case
 # Most servers have tools only: what belongs to prompts, resources, tasks, callers and clients loads
 # when it is first used.
 _LATE = {
-    "ClientCapabilities": "._capabilities",
-    "ServerCapabilities": "._capabilities",
-    "Root": "._client_results",
-    "SamplingResult": "._client_results",
-    "SkillDefinition": "._extensions",
-    "Task": "._extensions",
-    "TaskStatus": "._extensions",
-    "Principal": "._principal",
-    "RequireScopes": "._principal",
-    "as_scopes": "._principal",
-    "MAX_COMPLETIONS": "._prompts",
-    "Completion": "._prompts",
-    "PromptArgument": "._prompts",
-    "PromptDefinition": "._prompts",
-    "PromptMessage": "._prompts",
-    "PromptResult": "._prompts",
-    "Reference": "._prompts",
-    "Role": "._prompts",
-    "as_messages": "._prompts",
-    "ReadResult": "._resources",
-    "ResourceDefinition": "._resources",
-    "ResourceTemplateDefinition": "._resources",
+    "._capabilities": "ClientCapabilities ServerCapabilities",
+    "._client_results": "Root SamplingResult",
+    "._extensions": "SkillDefinition Task TaskStatus",
+    "._principal": "Principal RequireScopes as_scopes",
+    "._prompts": (
+        "Completion MAX_COMPLETIONS PromptArgument PromptDefinition PromptMessage "
+        "PromptResult Reference Role as_messages"
+    ),
+    "._resources": "ReadResult ResourceDefinition ResourceTemplateDefinition",
 }
 
 if _TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """Capabilities of clients and servers, declared by the presence of keys (basic/lifecycle)."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 
@@ -26,7 +25,7 @@ class _Paths(Wire):
         return _has(self.to_wire(), path)
 
 
-def _has(value: Any, path: str) -> bool:
+def _has(value: object, path: str) -> bool:
     if not isinstance(value, Mapping):
         return False
     # The whole rest first: ids of extensions have dots.

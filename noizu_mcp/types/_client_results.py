@@ -53,7 +53,7 @@ class SamplingResult(Wire):
         return "".join(block.text for block in self.content if block.type == "text")
 
     @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+    def from_wire(cls, value: object, where: str | None = None) -> Self:
         """Read a `CreateMessageResult`, whose content is one block or a list of blocks.
 
         Args:

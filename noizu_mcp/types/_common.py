@@ -107,7 +107,7 @@ class ContentAnnotations(Wire):
     last_modified: str | None = None
 
 
-def without_envelope(result: Any) -> Any:
+def without_envelope(result: object) -> Any:
     """Remove the envelope that 2026-07-28 adds to every result: `resultType` and the server info.
 
     The session reads both; they are not part of the value.
@@ -134,7 +134,7 @@ class Result(Wire):
     __slots__ = ()
 
     @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+    def from_wire(cls, value: object, where: str | None = None) -> Self:
         """Read a result.
 
         Args:

@@ -14,6 +14,7 @@ from typing import (
     ParamSpec,
     Self,
     TypeVar,
+    get_args,
     overload,
 )
 from urllib.parse import quote
@@ -61,7 +62,7 @@ class ResourceContents(Wire):
 
 
 #: The fields of a block besides `annotations` and `_meta`, by type; optional ones have `| None`.
-_BLOCKS: Final[dict[str, dict[str, Any]]] = {
+_BLOCKS: Final[dict[str, dict[str, object]]] = {
     "text": {"text": str},
     "image": {"data": bytes, "mime_type": str},
     "audio": {"data": bytes, "mime_type": str},
@@ -81,13 +82,9 @@ _BLOCKS: Final[dict[str, dict[str, Any]]] = {
 @functools.cache
 def _items_of(block_type: str) -> tuple[Item, ...]:
     return tuple(
-        Item(name, camel_case(name), kind_of(annotation), type(None) not in _args(annotation))
+        Item(name, camel_case(name), kind_of(annotation), type(None) not in get_args(annotation))
         for name, annotation in _BLOCKS[block_type].items()
     )
-
-
-def _args(annotation: Any) -> tuple[Any, ...]:
-    return getattr(annotation, "__args__", ())
 
 
 # Every block may carry these two. Blocks of unknown types keep them at `extra`, unread.
@@ -107,7 +104,7 @@ class _Value(Generic[_T]):
     def __get__(self, block: None, owner: type) -> Self: ...
     @overload
     def __get__(self, block: "Content", owner: type) -> _T: ...
-    def __get__(self, block: "Content | None", owner: type) -> Any:
+    def __get__(self, block: "Content | None", owner: type) -> object:
         return self if block is None else _read(block, self.name)
 
 
@@ -128,11 +125,11 @@ class _MakerAndValue(Generic[_P, _T]):
     def __get__(self, block: None, owner: type) -> "Callable[_P, Content]": ...
     @overload
     def __get__(self, block: "Content", owner: type) -> _T: ...
-    def __get__(self, block: "Content | None", owner: type) -> Any:
+    def __get__(self, block: "Content | None", owner: type) -> object:
         return self.make if block is None else _read(block, self.name)
 
 
-def _read(block: "Content", name: str) -> Any:
+def _read(block: "Content", name: str) -> object:
     try:
         return block.fields[name]
     except KeyError:
@@ -189,7 +186,7 @@ def _make(
 
 def _medium(
     block_type: str,
-    data: Any,
+    data: object,
     mime_type: str | None,
     annotations: ContentAnnotations | None,
     meta: JSONObject | None,
@@ -362,7 +359,7 @@ class Content(Value):
         return _make("resource_link", fields, annotations, meta)
 
     @classmethod
-    def from_wire(cls, value: Any, where: str = "content") -> Self:
+    def from_wire(cls, value: object, where: str = "content") -> Self:
         """Read a block that a peer sent.
 
         Args:
@@ -412,7 +409,7 @@ class Content(Value):
 _TYPE_ITEM: Final = Item("type", "type", kind_of(str), required=True)
 
 
-def as_blocks(value: Any) -> tuple[Content, ...]:
+def as_blocks(value: object) -> tuple[Content, ...]:
     """Turn the content of a handler into blocks.
 
     Args:
@@ -436,7 +433,7 @@ def as_blocks(value: Any) -> tuple[Content, ...]:
     raise TypeError(f"expected content, got {type(value).__name__}; wrap it: Content.text(…)")
 
 
-def _as_block(value: Any) -> Content:
+def _as_block(value: object) -> Content:
     if value.__class__ is Content:
         return value  # the class is final, so no subclass is missed
     if isinstance(value, str):
@@ -458,7 +455,7 @@ def plain_text(text: str) -> list[Content]:
     return [Content.text(text)]
 
 
-def text_content(value: Any) -> list[Content]:
+def text_content(value: object) -> list[Content]:
     """Make the content of a result from a value, which is sent as JSON text.
 
     Args:

@@ -13,7 +13,7 @@ import attrs
 from .._util import final
 from .._value import JSONObject, Value
 
-Form = TypeVar("Form")
+FormContent = TypeVar("FormContent")
 
 ELICIT: Final = "elicitation/create"
 SAMPLE: Final = "sampling/createMessage"
@@ -40,7 +40,7 @@ def _held(outcome: Any) -> list[Any]:
 
 
 @final
-class Accept(_Outcome, Generic[Form]):
+class Accept(_Outcome, Generic[FormContent]):
     """The user filled in the form, or agreed to open the URL.
 
     Attributes:
@@ -52,7 +52,7 @@ class Accept(_Outcome, Generic[Form]):
     __slots__ = ("content",)
     action: Final = "accept"
 
-    def __init__(self, content: Form) -> None:
+    def __init__(self, content: FormContent) -> None:
         self.content = content
 
 

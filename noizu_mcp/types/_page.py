@@ -8,12 +8,12 @@ import attrs
 from .._util import final
 from .._value import Value
 
-Item = TypeVar("Item")
+PageEntry = TypeVar("PageEntry")
 
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class Page(Value, Generic[Item]):
+class Page(Value, Generic[PageEntry]):
     """One page of a list, on both ends; iteration gives its entries.
 
     Attributes:
@@ -21,8 +21,8 @@ class Page(Value, Generic[Item]):
         next_cursor: The cursor of the next page; None on the last one.
     """
 
-    items: Sequence[Item]
+    items: Sequence[PageEntry]
     next_cursor: str | None = None
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[PageEntry]:
         return iter(self.items)

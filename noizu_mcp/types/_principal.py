@@ -3,19 +3,16 @@
 import copy
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import attrs
 
 from .._errors import InsufficientScope
-from .._util import json_text
+from .._util import json_text, reachable
 
 
-def _refuse(*_: object, **__: object) -> NoReturn:
+def _refuse(*_: object, **__: object) -> Any:
     raise TypeError("claims cannot be changed; copy.deepcopy gives some that can")
-
-
-_refusal: Any = _refuse
 
 
 class _Claims(dict[str, Any]):
@@ -25,14 +22,14 @@ class _Claims(dict[str, Any]):
     """
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refusal
-    clear = pop = popitem = setdefault = update = _refusal
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> dict[str, object]:
         return {name: copy.deepcopy(value, memo) for name, value in self.items()}
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> object:
     if isinstance(value, Mapping):
         return _Claims({name: _frozen(each) for name, each in value.items()})
     if isinstance(value, list | tuple):
@@ -47,7 +44,7 @@ def _as_set(scopes: Iterable[str]) -> frozenset[str]:
     return frozenset(scopes)
 
 
-def _a_name(_: object, field: "attrs.Attribute[Any]", value: Any) -> None:
+def _a_name(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
     if value is not None and (not isinstance(value, str) or not value):
         raise ValueError(f"Principal.{field.name} must be a string that is not empty, or None")
 
@@ -94,13 +91,13 @@ class Principal:
             return json_text([self.issuer, "sub", self.subject])
         return json_text([self.issuer, "client_id", self.client_id])
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> object:
         return self.claims[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.claims
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Read one claim.
 
         Args:
@@ -137,19 +134,7 @@ def _as_hierarchy(given: Mapping[str, Iterable[str]] | None) -> dict[str, frozen
     """Give for each scope all scopes that it includes, directly or not, and itself."""
     direct = {scope: as_scopes(implied) for scope, implied in (given or {}).items()}
     as_scopes(direct)
-    return {scope: _reachable(scope, direct) for scope in direct}
-
-
-def _reachable(scope: str, direct: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    # A loop and no recursion: scopes may include each other in a circle.
-    found: set[str] = set()
-    waiting = [scope]
-    while waiting:
-        each = waiting.pop()
-        if each not in found:
-            found.add(each)
-            waiting.extend(direct.get(each, ()))
-    return frozenset(found)
+    return {scope: frozenset({scope, *reachable(scope, direct)}) for scope in direct}
 
 
 @attrs.frozen(init=False)
@@ -193,8 +178,6 @@ class RequireScopes:
         Args:
             principal: The caller, or None.
         """
-        held = frozenset() if principal is None else self._held(principal.scopes)
+        own = frozenset() if principal is None else principal.scopes
+        held = own.union(*(self.hierarchy.get(scope, ()) for scope in own))
         return held.issuperset(self.scopes)
-
-    def _held(self, scopes: frozenset[str]) -> frozenset[str]:
-        return scopes.union(*(self.hierarchy.get(scope, ()) for scope in scopes))

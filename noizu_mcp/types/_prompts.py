@@ -58,7 +58,7 @@ class PromptDefinition(Wire):
     meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
 
-def _as_content(value: Any) -> Content:
+def _as_content(value: object) -> Content:
     if not isinstance(value, (str, Content, Mapping)):
         raise TypeError(
             f"a message has one text or content block, got {type(value).__name__}; make a message"
@@ -90,7 +90,7 @@ class PromptMessage(Wire):
             raise TypeError(f"a message is of the role 'user' or 'assistant', got {self.role!r}")
 
     @classmethod
-    def user(cls, content: Any) -> Self:
+    def user(cls, content: object) -> Self:
         """Make a message of the user.
 
         Args:
@@ -102,7 +102,7 @@ class PromptMessage(Wire):
         return cls("user", content)
 
     @classmethod
-    def assistant(cls, content: Any) -> Self:
+    def assistant(cls, content: object) -> Self:
         """Make a message of the assistant.
 
         Args:
@@ -114,7 +114,7 @@ class PromptMessage(Wire):
         return cls("assistant", content)
 
 
-def as_messages(value: Any) -> tuple[PromptMessage, ...]:
+def as_messages(value: object) -> tuple[PromptMessage, ...]:
     """Turn the result of a prompt's handler into messages.
 
     Args:
@@ -133,7 +133,7 @@ def as_messages(value: Any) -> tuple[PromptMessage, ...]:
     return (_as_message(value),)
 
 
-def _as_message(value: Any) -> PromptMessage:
+def _as_message(value: object) -> PromptMessage:
     if isinstance(value, PromptMessage):
         return value
     # Content blocks of the protocol have no `role`, so it tells messages from blocks.
@@ -222,7 +222,7 @@ class Reference(Wire):
         return cls(_RESOURCE, uri=uri)
 
 
-def _as_values(values: Iterable[Any]) -> tuple[str, ...]:
+def _as_values(values: Iterable[object]) -> tuple[str, ...]:
     found = as_tuple(values)
     for value in found:
         if not isinstance(value, str):
@@ -262,7 +262,7 @@ class Completion(Result):
     meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
     @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+    def from_wire(cls, value: object, where: str | None = None) -> Self:
         """Read the result of `completion/complete`.
 
         Args:

@@ -69,14 +69,14 @@ class ToolResult(Value):
 
     content: tuple[Content, ...] = attrs.field(default=(), converter=as_blocks)
     # Type checkers other than mypy know an argument without the underscore only by its alias.
-    _structured: Any = attrs.field(default=UNSET, alias="structured")
+    _structured: object = attrs.field(default=UNSET, alias="structured")
     is_error: bool = attrs.field(default=False, kw_only=True)
     meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
     violations: Sequence[str] = attrs.field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
-        shown: dict[str, Any] = {"content": self.content}
+        shown: dict[str, object] = {"content": self.content}
         if self.has_structured:
             shown["structured"] = self._structured
         if self.is_error:
@@ -107,10 +107,10 @@ class ToolResult(Value):
     @classmethod
     def ok(
         cls,
-        content: Any = UNSET,
+        content: object = UNSET,
         *,
-        structured: Any = UNSET,
-        meta: Mapping[str, Any] | None = None,
+        structured: object = UNSET,
+        meta: Mapping[str, object] | None = None,
     ) -> Self:
         """Make the result of a successful call.
 
@@ -130,7 +130,11 @@ class ToolResult(Value):
 
     @classmethod
     def error(
-        cls, content: Any, *, structured: Any = UNSET, meta: Mapping[str, Any] | None = None
+        cls,
+        content: object,
+        *,
+        structured: object = UNSET,
+        meta: Mapping[str, object] | None = None,
     ) -> Self:
         """Make the result of a failed call that the model can act on.
 
@@ -145,7 +149,7 @@ class ToolResult(Value):
         return cls(content, structured, is_error=True, meta=meta)
 
     @classmethod
-    def from_wire(cls, value: Any, where: str = "result") -> Self:
+    def from_wire(cls, value: object, where: str = "result") -> Self:
         """Read the result of `tools/call`.
 
         Args:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import attrs
 
 from .._errors import ProtocolError
-from .._util import json_text
+from .._util import json_text, shorten
 from .._value import JSONObject, Value
 
 #: Longest quotation of a wrong value in an error, in characters of JSON.
@@ -37,7 +37,7 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def as_tuple(items: Iterable[Any] | None) -> tuple[Any, ...]:
+def as_tuple(items: Iterable[object] | None) -> tuple[Any, ...]:
     """Freeze a list; the converter of every list field.
 
     Args:
@@ -54,12 +54,12 @@ def as_tuple(items: Iterable[Any] | None) -> tuple[Any, ...]:
     return tuple(items or ())
 
 
-def _quote(value: Any) -> str:
+def _quote(value: object) -> str:
     try:
         text = json_text(value)
     except (TypeError, ValueError, RecursionError):
         text = type(value).__name__
-    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"
+    return shorten(text, MAX_QUOTED)
 
 
 class JsonKind:
@@ -72,11 +72,11 @@ class JsonKind:
         self.json_noun = json_noun or noun
         self.types = types
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Tell whether a Python value is of this kind; a bool is never a number."""
         return isinstance(value, self.types) and (value.__class__ is not bool or bool in self.types)
 
-    def read(self, value: Any, where: str) -> Any:
+    def read(self, value: object, where: str) -> Any:
         """Turn a decoded JSON value into the Python value, or raise `ProtocolError`."""
         if not self.accepts(value):
             raise ProtocolError(f"{where}: expected {self.noun}, got {_quote(value)}")
@@ -92,7 +92,7 @@ class _IntegerKind(JsonKind):
 
     __slots__ = ()
 
-    def read(self, value: Any, where: str) -> Any:
+    def read(self, value: object, where: str) -> Any:
         if type(value) is float and value.is_integer():
             return int(value)
         return super().read(value, where)
@@ -103,7 +103,7 @@ class _BytesKind(JsonKind):
 
     __slots__ = ()
 
-    def read(self, value: Any, where: str) -> bytes:
+    def read(self, value: object, where: str) -> bytes:
         if not isinstance(value, str):
             raise ProtocolError(f"{where}: expected a base64 string, got {_quote(value)}")
         try:
@@ -121,7 +121,7 @@ class _MappingKind(JsonKind):
 
     __slots__ = ()
 
-    def write(self, value: Mapping[str, Any]) -> JSONObject:
+    def write(self, value: Mapping[str, object]) -> JSONObject:
         return dict(value)
 
 
@@ -134,15 +134,15 @@ class _ListKind(JsonKind):
         super().__init__("a list", list)
         self.item = item
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         return isinstance(value, list | tuple) and all(map(self.item.accepts, value))
 
-    def read(self, value: Any, where: str) -> tuple[Any, ...]:
+    def read(self, value: object, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise ProtocolError(f"{where}: expected a list, got {_quote(value)}")
         return tuple(self.item.read(item, f"{where}[{i}]") for i, item in enumerate(value))
 
-    def write(self, value: Iterable[Any]) -> list[Any]:
+    def write(self, value: Iterable[object]) -> list[Any]:
         return [self.item.write(item) for item in value]
 
 
@@ -164,7 +164,7 @@ class _WireKind(JsonKind):
 
 _OBJECT = _MappingKind("an object", Mapping)
 # By origin: `dict[str, Any]` and `dict` are one kind, since members are not checked.
-_KINDS: dict[Any, JsonKind] = {
+_KINDS: dict[object, JsonKind] = {
     str: JsonKind("a string", str),
     bool: JsonKind("true or false", bool),
     int: _IntegerKind("an integer", int),
@@ -178,7 +178,7 @@ _KINDS: dict[Any, JsonKind] = {
 }
 
 
-def kind_of(annotation: Any) -> JsonKind:
+def kind_of(annotation: object) -> JsonKind:
     """Find the kind of a field by its annotation.
 
     Args:
@@ -208,13 +208,13 @@ class Item(NamedTuple):
     kind: JsonKind
     required: bool
 
-    def admits(self, value: Any) -> bool:
+    def admits(self, value: object) -> bool:
         """Tell whether a Python value may stand in the field."""
         return self.kind.accepts(value) or (value is None and not self.required)
 
 
 def read_items(
-    items: Iterable[Item], value: Any, where: str
+    items: Iterable[Item], value: object, where: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Take the described fields out of a JSON object.
 
@@ -235,7 +235,7 @@ def read_items(
         raise ProtocolError(f"{where}: expected an object, got {_quote(value)}")
     # A copy: messages are shared with observers, so nothing is taken out of them.
     rest = dict(value)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for item in items:
         # Null counts as absent: many peers write it for optional members that have no value.
         raw = rest.pop(item.key, None)
@@ -246,7 +246,7 @@ def read_items(
     return found, rest
 
 
-def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> JSONObject:
+def write_items(items: Iterable[Item], values: Mapping[str, object]) -> JSONObject:
     """Write described fields as a JSON object.
 
     Args:
@@ -263,7 +263,7 @@ def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> JSONObject:
     }
 
 
-def merge_extra(wire: JSONObject, extra: Mapping[str, Any]) -> JSONObject:
+def merge_extra(wire: JSONObject, extra: Mapping[str, object]) -> JSONObject:
     """Put unknown keys back; a known key is never overwritten by one of them.
 
     Args:
@@ -320,7 +320,7 @@ class Wire(Value):
         return f"{type(self).__name__}({given})"
 
     @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+    def from_wire(cls, value: object, where: str | None = None) -> Self:
         """Read the JSON object of a peer.
 
         Args:

@@ -33,7 +33,7 @@ def encode_reserved(text: str) -> str:
     return re.sub(_NOT_RESERVED, _escape, text.encode()).decode()
 
 
-def expand(parts: Iterable[str | Expression], values: Mapping[str, Any]) -> str:
+def expand(parts: Iterable[str | Expression], values: Mapping[str, object]) -> str:
     """Fill in a template.
 
     Args:
@@ -50,7 +50,7 @@ def expand(parts: Iterable[str | Expression], values: Mapping[str, Any]) -> str:
     )
 
 
-def _expand(expression: Expression, values: Mapping[str, Any]) -> str:
+def _expand(expression: Expression, values: Mapping[str, object]) -> str:
     row = OPERATORS[expression.operator]
     found = [
         text
@@ -60,7 +60,7 @@ def _expand(expression: Expression, values: Mapping[str, Any]) -> str:
     return row.lead + row.sep.join(found) if found else ""
 
 
-def _texts(row: Operator, variable: Variable, value: Any) -> Iterator[str]:
+def _texts(row: Operator, variable: Variable, value: object) -> Iterator[str]:
     """Yield the texts of a variable; the separator goes between."""
     quote = encode_reserved if row.reserved else encode
     # Section 3.2.1: an empty list counts as undefined; an empty text is a value.
@@ -100,7 +100,7 @@ def _named(row: Operator, name: str, text: str) -> str:
     return f"{name}={text}" if text else f"{name}{row.if_empty}"
 
 
-def _text(variable: Variable, value: Any) -> str:
+def _text(variable: Variable, value: object) -> str:
     # Before the numbers: True is an int, and would be written `True`.
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -25,7 +25,7 @@ _COMPONENT_ENDS: Final = "/?#"
 _NAMED: Final = (";", "?", "&")
 
 #: Reads the values in the text of a span; ValueError if the text is not valid.
-ReadValues = Callable[[str], dict[str, Any]]
+ReadValues = Callable[[str], dict[str, str | list[str]]]
 
 
 class Fixed(Frozen):

@@ -61,7 +61,7 @@ class UriTemplate:
     def __repr__(self) -> str:
         return f"UriTemplate({self.text!r})"
 
-    def expand(self, values: Mapping[str, Any]) -> str:
+    def expand(self, values: Mapping[str, object]) -> str:
         """Fill in the variables (RFC 6570, section 3).
 
         Args:

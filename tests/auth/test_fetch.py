@@ -6,11 +6,11 @@ import json
 import ssl
 import sys
 
+import httpcore2
 import pytest
 import trio
 
 from noizu_mcp.auth import FetchError, FetchRequest, FetchResponse, HTTPFetcher
-from noizu_mcp.auth._fetch import is_public
 
 from ..transports.http.certificate import make_certificate
 
@@ -206,9 +206,18 @@ def test_invalid_limits(options, message):
         ("64:ff9b::5db8:d822", True),
     ],
 )
-def test_what_is_a_public_address(address, public):
+async def test_what_is_a_public_address(monkeypatch, address, public):
     """For an IPv6 address that embeds an IPv4 address the latter decides."""
-    assert is_public(address) is public
+
+    async def connect_tcp(self, *args, **options):
+        raise httpcore2.ConnectError("reached")
+
+    resolving(monkeypatch, a_example=[address])
+    monkeypatch.setattr(httpcore2.TrioBackend, "connect_tcp", connect_tcp)
+    said = await failure(HTTPFetcher(public_only=True), "http://a.example/")
+
+    assert ("reached" in said) is public
+    assert ("which is no public address" in said) is not public
 
 
 def resolving(monkeypatch, **names):

@@ -21,7 +21,6 @@ from noizu_mcp.auth import (
     WorkloadIdentity,
 )
 from noizu_mcp.auth.client import RequestAuth
-from noizu_mcp.auth.client._signing import read_private_key
 from noizu_mcp.testing import AuthorizationServer, serve_authorization, serve_protected
 
 from .issuer import private, private_pem, public
@@ -198,9 +197,13 @@ async def test_a_key_without_support(world):
         ("ed", None, "EdDSA"),
     ],
 )
-def test_algorithm_of_a_key(kind, algorithm, expected):
+async def test_algorithm_of_a_key(world, kind, algorithm, expected):
     """A key has a default algorithm; another matching one may be set."""
-    assert read_private_key(private(kind), algorithm)[1] == expected
+    world.login.add_client("own", key=public(kind))
+    await token_of(PrivateKeyJWT("own", private(kind), algorithm=algorithm, fetcher=world))
+    (form,) = world.of("token")
+
+    assert jwt.get_unverified_header(form["client_assertion"])["alg"] == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`OAuth`: a user logs in, and the client keeps, renews and widens the tokens."""
 
 import logging
+import webbrowser
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -8,8 +9,7 @@ import trio
 
 from noizu_mcp import AuthError
 from noizu_mcp.auth import FileStore, MemoryStore, OAuth, ProtectedServer
-from noizu_mcp.auth.client import RequestAuth, _oauth
-from noizu_mcp.auth.client._redirect import open_listener
+from noizu_mcp.auth.client import RequestAuth
 from noizu_mcp.testing import AuthorizationServer
 
 from .oauth_kit import LOGIN, MCP, REQUEST, RESOURCE, SERVER, World, logged_in, refusal
@@ -410,8 +410,9 @@ async def test_a_registration_with_a_secret(clock):
     await logged_in(world, store=store)
     assert registrations() == 2
     await store.delete(f"login {MCP}")
-    async with open_listener("", 0) as other:
-        port = urlsplit(other.uri).port
+    (other,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = other.socket.getsockname()[1]
+    await other.aclose()
     await logged_in(world, store=store, redirect_port=port)
     assert registrations() == 3
 
@@ -754,8 +755,8 @@ async def test_logging_out_without_a_revocation(caplog):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"scopes": ["a b"]}, "scopes must be a list of names"),
-        ({"scopes": [5]}, "scopes must be a list of names"),
+        ({"scopes": ["a b"]}, "is not the name of a scope"),
+        ({"scopes": [5]}, "is not the name of a scope"),
         ({"timeout": 0}, "timeout must be"),
         ({"client_name": ""}, "client_name must be"),
         ({"redirect_port": -1}, "redirect_port must be"),
@@ -783,5 +784,5 @@ def test_a_server_without_https():
 
 def test_the_documented_default_of_the_browser():
     """The default opens the system's browser."""
-    assert OAuth().open_browser is _oauth.webbrowser.open
+    assert OAuth().open_browser is webbrowser.open
     assert RESOURCE.startswith(SERVER.origin)

@@ -112,7 +112,7 @@ def test_what_is_no_conversation_is_an_error(talk, era, line):
         talk(era, line)
 
 
-def test_every_resource_must_be_told_of(monkeypatch):
+def test_every_resource_must_be_delivered_of(monkeypatch):
     """A burst counts only if each of 1,000 resources was reported once and the call answered."""
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2]))
     from benchmarks import bench_notify

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the command line: a demo server, and commands in process."""
 
+import json
 import sys
 
 import pytest
@@ -118,3 +119,23 @@ def run(folder, capsys):
         return status, out.out, out.err
 
     return run
+
+
+@pytest.fixture
+def tape(folder):
+    """Write a cassette of a server of 2026-07-28: it gives each result for the request before."""
+
+    def tape(*exchanges, name="taped.jsonl"):
+        about = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        offers = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        lines = [{"cassette": 1}]
+        for number, (method, params, result) in enumerate(
+            [("server/discover", {}, offers), *exchanges], 1
+        ):
+            message = {"jsonrpc": "2.0", "id": number}
+            lines.append({"sent": {**message, "method": method, "params": params}})
+            lines.append({"received": {**message, "result": {**about, **result}}})
+        (folder / name).write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+        return name
+
+    return tape

@@ -1,9 +1,22 @@
 """Arguments of a tool from the command line."""
 
+import json
+
 import pytest
 
-from noizu_mcp.cli._arguments import read_arguments
-from noizu_mcp.cli._errors import CommandError
+
+@pytest.fixture
+def sent(run, tape):
+    """Call a tool with an input schema; return the arguments that are sent."""
+
+    def sent(schema, *words):
+        tools = [{"name": "t", "inputSchema": {"type": "object", **schema}}]
+        _, _, err = run("call", tape(("tools/list", {}, {"tools": tools})), "t", *words, "--trace")
+        messages = [line[4:] for line in err.splitlines() if line.startswith("-->")]
+        (call,) = (json.loads(each) for each in messages if '"tools/call"' in each)
+        return call["params"]["arguments"]
+
+    return sent
 
 
 @pytest.mark.parametrize(
@@ -38,36 +51,36 @@ from noizu_mcp.cli._errors import CommandError
         ([], "5", 5),
     ],
 )
-def test_a_value_is_read_as_its_schema_wants_it(schema, text, value):
+def test_a_value_is_read_as_its_schema_wants_it(sent, schema, text, value):
     """The tool's types decide between JSON and text; without a type the value's form does."""
-    found = read_arguments([f"x={text}"], None, {"properties": {"x": schema}})
+    found = sent({"properties": {"x": schema}}, f"x={text}")
     assert found == {"x": value}
     assert type(found["x"]) is type(value)
 
 
 @pytest.mark.parametrize("schema", [{"properties": None}, {"properties": ["x"]}, {}])
-def test_an_invalid_schema(schema):
+def test_an_invalid_schema(sent, schema):
     """Every value is read by its form."""
-    assert read_arguments(["x=5"], None, schema) == {"x": 5}
+    assert sent(schema, "x=5") == {"x": 5}
 
 
-def test_single_arguments_win_over_the_object():
+def test_single_arguments_win_over_the_object(sent):
     """Both forms may be combined; the value is what follows the first =."""
-    found = read_arguments(["a=b=c", "n=1"], '{"a": 1, "z": null}', {})
+    found = sent({}, "a=b=c", "n=1", "--args", '{"a": 1, "z": null}')
     assert found == {"a": "b=c", "z": None, "n": 1}
 
 
 @pytest.mark.parametrize(
-    ("pairs", "text", "message"),
+    ("words", "message"),
     [
-        (["word"], None, "write arguments as name=value, not 'word'"),
-        (["=5"], None, "write arguments as name=value, not '=5'"),
-        ([], "{", "--args is not JSON: "),
-        ([], "[1]", "--args must be a JSON object"),
+        (["word"], "write arguments as name=value, not 'word'"),
+        (["=5"], "write arguments as name=value, not '=5'"),
+        (["--args", "{"], "--args is not JSON: "),
+        (["--args", "[1]"], "--args must be a JSON object"),
     ],
 )
-def test_what_is_no_argument(pairs, text, message):
+def test_what_is_no_argument(run, words, message):
     """The message says what to write; the status is that of wrong usage."""
-    with pytest.raises(CommandError, match=message) as caught:
-        read_arguments(pairs, text, {})
-    assert caught.value.status == 2
+    status, _, err = run("call", "demo.py", "echo", *words)
+    assert status == 2
+    assert message in err

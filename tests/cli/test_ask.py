@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from noizu_mcp import Decline
 from noizu_mcp.cli import main
-from noizu_mcp.client.terminal._dialogue import host_of
-from noizu_mcp.client.terminal._form import FormField, read_fields
+from noizu_mcp.client.terminal import Dialogue, Terminal, read_fields
 
 from ..person import CTRL_C, Person
 
@@ -277,13 +277,27 @@ def test_a_url_with_strange_letters(talk):
     assert found[:2] == (0, "decline\n")
 
 
-def test_no_web_address(talk):
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://["])
+def test_no_web_address(talk, url):
     """A URL that a browser would not open safely is declined."""
-    status, out, shown = talk(call("visit", "url=file:///etc/passwd"))
+    status, out, shown = talk(call("visit", f"url={url}"))
     assert (status, out) == (0, "decline\n")
     assert "This is no web address: declined." in shown
-    assert host_of("http://[") is None
-    assert host_of("https://example.com/\u202egpj.exe") is None
+
+
+async def test_a_url_with_letters_that_are_not_seen():
+    """It is declined, whatever the server has checked."""
+    master, slave = pty.openpty()
+    shown = io.StringIO()
+    try:
+        dialogue = Dialogue(Terminal(slave, shown), "The asker")
+        url = "https://example.com/\u202egpj.exe"
+        answer = await dialogue.answer({"mode": "url", "url": url, "message": "Visit"})
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert answer == Decline()
+    assert "This is no web address: declined." in shown.getvalue()
 
 
 def test_a_question_that_is_taken_back(talk):
@@ -423,15 +437,14 @@ def test_a_form_whose_parts_are_null():
 )
 def test_defaults(schema, shown):
     """A default is shown by its title."""
-    assert FormField("x", schema, required=False).shown_default == shown
+    (field,) = read_fields({"properties": {"x": schema}})
+    assert field.shown_default == shown
 
 
 def test_explanations():
     """A field shows its purpose, its allowed values, and whether it is required."""
     schema = {"type": "string", "description": "Your mail", "format": "email", "maxLength": 9}
-    field = FormField("x", schema, required=False)
+    (field,) = read_fields({"properties": {"x": schema}})
     assert field.explanation == "Your mail (text, email, 9 letters or fewer, optional)"
-    field = FormField(
-        "x", {"type": "array", "items": {"enum": ["a"]}, "minItems": 1}, required=True
-    )
+    (field,) = fields_of(x={"type": "array", "items": {"enum": ["a"]}, "minItems": 1})
     assert field.explanation == "(several of these, with commas between, 1 or more of them)"

@@ -12,9 +12,7 @@ import pytest
 import trio
 
 from noizu_mcp import serve_http
-from noizu_mcp.auth import ClientRequest, ProtectedServer
-from noizu_mcp.cli._stored_login import StoredLogin
-from noizu_mcp.cli._target import load_server
+from noizu_mcp.server import load_server
 from noizu_mcp.testing import serve_authorization, serve_protected
 
 SECURED = """
@@ -185,7 +183,7 @@ def test_a_server_that_wants_no_login(run, monkeypatch, folder):
         (("login", "demo.py"), "give the URL of a server; servers on stdio need no login"),
         (("logout", "demo.py"), "give the URL of a server"),
         (("login", "http://x.example/mcp"), "https"),
-        (("login", "https://x.example/mcp", "--scope", "a b"), "scopes must be"),
+        (("login", "https://x.example/mcp", "--scope", "a b"), "is not the name of a scope"),
     ],
 )
 def test_wrong_words(words, text, run):
@@ -203,11 +201,12 @@ def test_a_store_that_cannot_be_read(run, monkeypatch, folder):
     assert (status, True) == (1, "cannot be used" in err)
 
 
-async def test_no_tokens_without_tls(folder, monkeypatch):
-    """Stored tokens are not sent to a remote server on plain HTTP."""
+def test_no_tokens_without_tls(run, folder, monkeypatch):
+    """A login is not used for a remote server on plain HTTP; the rest is checked all the same."""
     monkeypatch.setenv("XDG_DATA_HOME", str(folder))
     (folder / "noizu-mcp").mkdir()
     (folder / "noizu-mcp" / "credentials.json").write_text("{}")
-    url = "http://x.example/mcp"
-    credentials = StoredLogin().bind(ProtectedServer(url))
-    assert await credentials.headers(ClientRequest("POST", url)) == {}
+    # An address without a machine (RFC 5737).
+    status, out, _ = run("doctor", "--json", "http://192.0.2.1/mcp", "--timeout", "0.05")
+    rules = {each["rule"] for each in json.loads(out)["findings"]}
+    assert (status, rules) == (1, {"start"})

@@ -2,13 +2,13 @@
 
 import json
 import os
+import re
 import sys
 
 import pytest
 
 from noizu_mcp import McpError, Stdio, SyncClient
-from noizu_mcp.cli._errors import CommandError
-from noizu_mcp.cli._target import load_server
+from noizu_mcp.server import load_server
 from noizu_mcp.testing import record
 
 
@@ -181,7 +181,7 @@ def test_a_list_with_mistakes(run, folder):
         ([], "../pkg/rel.py:S", "elsewhere", "use pkg.rel:S in the folder {root}"),
     ],
 )
-def test_a_part_of_a_package(folder, monkeypatch, inits, target, here, advice):
+def test_a_part_of_a_package(run, folder, monkeypatch, inits, target, here, advice):
     """A relative import needs the package: the error has the right target, which works."""
     for each in inits:
         (folder / each).mkdir(parents=True)
@@ -192,11 +192,10 @@ def test_a_part_of_a_package(folder, monkeypatch, inits, target, here, advice):
     (file.parent / "names.py").write_text("NAME = 'rel'\n")
     file.write_text(f"from .names import NAME\n{SERVER.format('S', 'rel')}")
     monkeypatch.chdir(folder / here)
-    with pytest.raises(CommandError) as caught:
-        load_server(target)
+    status, _, err = run("list", target)
     place = target.partition(":")[0]
     told = f"cannot import {place}: it is a part of a package; {advice.format(root=folder)}"
-    assert str(caught.value) == told
+    assert (status, err) == (1, f"noizu-mcp: {told}\n")
     words = told.partition("use ")[2].split(" in the folder ")
     monkeypatch.chdir(words[1] if words[1:] else ".")
     assert _load(words[0]) == "rel"
@@ -218,14 +217,13 @@ import no_such_module
 """
 
 
-def test_the_dependencies_of_a_script(folder):
+def test_the_dependencies_of_a_script(run, folder):
     """Missing dependencies are listed, with a command that installs them (PEP 723)."""
     (folder / "x.py").write_text(SCRIPT)
-    with pytest.raises(CommandError) as caught:
-        load_server("x.py:App")
-    assert str(caught.value) == (
-        "cannot import x.py: the script needs no-such-distribution>=2, not installed here; start "
-        "it with: uv run --with 'no-such-distribution>=2' --with trio noizu-mcp run x.py:App"
+    assert run("list", "x.py:App")[2] == (
+        "noizu-mcp: cannot import x.py: the script needs no-such-distribution>=2, not installed "
+        "here; start it with: uv run --with 'no-such-distribution>=2' --with trio noizu-mcp run "
+        "x.py:App\n"
     )
 
 
@@ -239,18 +237,16 @@ def test_the_dependencies_of_a_script(folder):
         ("# ///\nimport", "import"),
     ],
 )
-def test_a_script_that_tells_nothing(folder, old, new):
+def test_a_script_that_tells_nothing(run, folder, old, new):
     """Without missing dependencies, or with an invalid block, Python's error is reported."""
     (folder / "x.py").write_text(SCRIPT.replace(old, new))
-    with pytest.raises(CommandError, match=r"ModuleNotFoundError: No module named 'no_such_mod"):
-        load_server("x.py")
+    assert "ModuleNotFoundError: No module named 'no_such_mod" in run("list", "x.py")[2]
 
 
-def test_an_invalid_requirement(folder):
+def test_an_invalid_requirement(run, folder):
     """An invalid requirement counts as missing, and is listed unchanged."""
     (folder / "x.py").write_text(SCRIPT.replace("no-such-distribution>=2", "?"))
-    with pytest.raises(CommandError, match=r"the script needs \?, not installed here"):
-        load_server("x.py")
+    assert "the script needs ?, not installed here" in run("list", "x.py")[2]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +269,7 @@ def test_an_invalid_requirement(folder):
         ("import nosuch", "needs_more", "^cannot import needs_more: ModuleNotFoundError", 1),
     ],
 )
-def test_what_cannot_be_served(folder, text, target, message, status):
+def test_what_cannot_be_served(run, folder, text, target, message, status):
     """The message says what is wrong, where, and what is available."""
     parts = {
         "{server}": "from noizu_mcp import Server\nclass One(Server, name='one', version='1'):\n",
@@ -286,9 +282,9 @@ def test_what_cannot_be_served(folder, text, target, message, status):
         text = text.replace(name, part)
     (folder / "x.py").write_text(text)
     (folder / "needs_more.py").write_text(text)
-    with pytest.raises(CommandError, match=message) as caught:
-        load_server(target)
-    assert caught.value.status == status
+    found, _, err = run("list", target)
+    assert found == status
+    assert re.search(message, err.removeprefix("noizu-mcp: ").rstrip("\n"))
 
 
 @pytest.mark.slow

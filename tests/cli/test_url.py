@@ -1,5 +1,6 @@
 """Remote servers: a real one over HTTP, in a thread with its own loop."""
 
+import json
 import threading
 from concurrent.futures import Future
 from functools import partial
@@ -7,11 +8,9 @@ from functools import partial
 import pytest
 import trio
 
-from noizu_mcp import Context, Http, Tool, serve_http
+from noizu_mcp import Context, Tool, serve_http
 from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier
-from noizu_mcp.cli._errors import CommandError
-from noizu_mcp.cli._target import load_server
-from noizu_mcp.cli._use import read_url
+from noizu_mcp.server import load_server
 
 AUTH = BearerAuth(
     StaticVerifier({"t0ken": Principal(subject="ada")}),
@@ -165,16 +164,19 @@ def test_what_is_asked_wrongly(run, words, text):
     assert run(*words) == (2, "", f"noizu-mcp: {text}\n")
 
 
-def test_headers_as_they_are_sent():
+def test_headers_as_they_are_read(run):
     """The first separator ends the name; the last header of a name is used."""
+    url = "https://mcp.example/mcp?key=s3cret"
     texts = ["X-A=1", "x-a: b=c:d", "X-B=k: v", "X-C="]
-    target = read_url("https://mcp.example/mcp?key=s3cret", texts)
+    headers = [word for text in texts for word in ("--header", text)]
+    status, out, _ = run("config", "cursor", url, "--name", "x", *headers)
 
-    assert isinstance(target, Http)
-    assert target.headers == {"x-a": "b=c:d", "x-b": "k: v", "x-c": ""}
-    assert target.url == "https://mcp.example/mcp?key=s3cret"
-    with pytest.raises(CommandError, match="must not contain credentials"):
-        read_url("https://a:b@mcp.example/mcp", [])
+    assert status == 0
+    entry = json.loads(out)["mcpServers"]["x"]
+    assert entry == {"url": url, "headers": {"x-a": "b=c:d", "x-b": "k: v", "x-c": ""}}
+    status, _, err = run("list", "https://a:b@mcp.example/mcp")
+    assert status == 2
+    assert "must not contain credentials" in err
 
 
 def test_help_names_urls(run):

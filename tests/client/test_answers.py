@@ -11,6 +11,7 @@ from noizu_mcp import (
     Accept,
     Cancel,
     ClientHandler,
+    ConnectionClosed,
     Content,
     Decline,
     McpError,
@@ -405,3 +406,59 @@ async def test_questions_in_an_array_are_answered_in_one(scripted):
                 await script.arrived.wait()
     assert {answer["id"] for answer in script.received[-1]} == {7, 8}
     assert len(handler.asked) == 1
+
+
+# The end of the connection while a person is asked
+
+
+class Absent(ClientHandler):
+    """A person who never answers."""
+
+    def __init__(self):
+        self.asked, self.left = trio.Event(), trio.Event()
+
+    async def handle_elicitation(self, params):
+        self.asked.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.left.set()
+
+
+async def by_the_client(client, script):
+    await client.aclose()
+
+
+async def by_the_server(client, script):
+    await script.stream.aclose()
+
+
+QUESTION = {"method": "elicitation/create", "params": FORM}
+ASKING = [
+    ("tools/call", lambda client: client.call_tool("ask")),
+    ("prompts/get", lambda client: client.get_prompt("ask")),
+    ("resources/read", lambda client: client.read_resource("a:b")),
+]
+
+
+@pytest.mark.parametrize("end", [by_the_client, by_the_server])
+@pytest.mark.parametrize("questions", [1, 2])
+@pytest.mark.parametrize(("method", "call"), ASKING)
+async def test_a_question_ends_with_the_connection(scripted, method, call, questions, end):
+    """On 2026-07-28, too, the call fails at once, and the person is asked no more."""
+    asked = {f"q{each}": QUESTION for each in range(questions)}
+    answers = {method: {"resultType": "input_required", "inputRequests": asked}}
+    handler = Absent()
+
+    async def call_it(client):
+        with pytest.raises(ConnectionClosed, match="while questions of the server were open"):
+            await call(client)
+        assert handler.left.is_set()
+
+    async with (
+        scripted(answers, version="2026-07-28", handler=handler) as (client, script),
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(call_it, client)
+        await handler.asked.wait()
+        await end(client, script)

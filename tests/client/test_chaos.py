@@ -8,14 +8,13 @@ import trio
 
 from noizu_mcp import ConnectionClosed, Limits, McpError, RequestTimeout, Stdio, connect
 from noizu_mcp.engine import _dispatcher
-from noizu_mcp.transports.stdio import _child_process
 
 HERE = Path(__file__).parent
-#: Without `site` and the environment: the interpreter starts twice as fast.
-SERVER = Stdio(sys.executable, "-IS", str(HERE / "misbehaving.py"))
 ERAS = ("2025-11-25", "2026-07-28")
 #: Seconds that a test waits for what must arrive, and a call for what never does.
 PATIENCE, NEVER = 60, 0.05
+#: Without `site` and the environment: the interpreter starts twice as fast.
+SERVER = Stdio(sys.executable, "-IS", str(HERE / "misbehaving.py"), exit_timeout=NEVER)
 #: Bytes of the longest message that the client accepts.
 MOST = 500_000
 ANSWERED = (None, "mine")
@@ -55,8 +54,7 @@ NEXT = {
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch):
-    """Shorten the waits for servers that do not exit, or do not read."""
-    monkeypatch.setattr(_child_process, "EXIT_TIMEOUT", NEVER)
+    """Shorten the wait for servers that do not read."""
     monkeypatch.setattr(_dispatcher, "LAST_WORDS", NEVER)
 
 

@@ -13,7 +13,6 @@ import trio.testing
 
 from noizu_mcp import ConnectionClosed, Limits, connect
 from noizu_mcp.engine import _dispatcher
-from noizu_mcp.transports.stdio import _child_process
 
 from . import test_chaos, test_chaos_http
 from .misbehaving_http import misbehaving
@@ -44,8 +43,7 @@ SERVERS = {"stdio": _stdio, "http": _http}
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch):
-    """Shorten the waits for servers that do not exit, or do not read."""
-    monkeypatch.setattr(_child_process, "EXIT_TIMEOUT", test_chaos.NEVER)
+    """Shorten the wait for servers that do not read."""
     monkeypatch.setattr(_dispatcher, "LAST_WORDS", test_chaos.NEVER)
 
 

@@ -1,13 +1,10 @@
 """Servers that are known to need a handshake: the next connection sends no probe."""
 
 import sys
-import threading
 
 import pytest
 
 from noizu_mcp import McpError, ProtocolError, RequestTimeout, Stdio, connect
-from noizu_mcp.client import _negotiate
-from noizu_mcp.client._negotiate import KNOWN, MAX_KNOWN, HandshakeServers
 from noizu_mcp.engine import single_failure
 
 HERE = ("server", (), None)
@@ -102,57 +99,26 @@ async def test_a_server_that_fails_is_not_remembered(scripted):
     assert sent(script) == ["server/discover", "initialize"]
 
 
-def test_a_server_is_known_for_an_hour():
-    """After an hour a server is probed again, whatever happened in between."""
+async def test_a_server_is_known_for_an_hour(scripted, monkeypatch):
+    """After an hour a server is probed again, however often it was connected to."""
     now = [0.0]
-    known = HandshakeServers(lambda: now[0])
-    known.add("a")
-    now[0] = KNOWN - 1
-    assert "a" in known
-    assert "b" not in known
-    now[0] = KNOWN
-    assert "a" not in known
-
-
-async def test_connections_do_not_prolong_the_hour(scripted, monkeypatch):
-    """A program that connects all the time also notices a newer server."""
-    now = [0.0]
-    monkeypatch.setattr(_negotiate, "HANDSHAKE_SERVERS", HandshakeServers(lambda: now[0]))
-    for time, probes in ((0, 1), (KNOWN - 1, 0), (KNOWN, 1)):
-        now[0] = time
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    for now[0], probes in ((0, 1), (3599, 0), (3600, 1)):
         async with scripted(OLD, address=HERE) as (_, script):
             pass
         assert sent(script).count("server/discover") == probes
 
 
-def test_few_servers_are_known():
-    """The entry that was added first is dropped first."""
-    known = HandshakeServers()
-    for number in range(MAX_KNOWN):
-        known.add(number)
-    known.add(0)
-    known.add("new")
-    assert (0 in known, 1 in known, "new" in known) == (True, False, True)
-    known.discard("new")
-    known.discard("never added")
-    assert "new" not in known
-
-
-def test_threads_share_what_is_known():
-    """The table can be used by clients in many threads."""
-    known = HandshakeServers()
-
-    def work(number):
-        for each in range(200):
-            known.add((number, each))
-            known.discard((number, each - 1))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert all((number, 199) in known for number in range(4))
+async def test_few_servers_are_known(scripted):
+    """The server that was added first is forgotten first."""
+    for number in range(101):
+        async with scripted(OLD, address=number):
+            pass
+    found = []
+    for number in (100, 1, 0):
+        async with scripted(OLD, address=number) as (_, script):
+            found.append(sent(script).count("server/discover"))
+    assert found == [0, 0, 1]
 
 
 OLD_PROGRAM = """

@@ -6,7 +6,6 @@ import pytest
 import trio
 
 from noizu_mcp import McpError, ProtocolError, Server, Tool, connect
-from noizu_mcp.client import _checks
 from noizu_mcp.engine import single_failure
 from noizu_mcp.types import ToolDefinition
 
@@ -307,66 +306,36 @@ async def test_there_is_no_such_engine(scripted):
             pass
 
 
-async def test_a_schema_is_compiled_once(scripted, monkeypatch):
-    """Tools that share a schema, and repeated lists, compile it once."""
-    compiled = []
-
-    def compile_schema(schema, engine):
-        compiled.append(schema)
-        return original(schema, engine)
-
-    original = _checks.PeerSchema
-    monkeypatch.setattr(_checks, "PeerSchema", compile_schema)
-    both = listed(tool(name="a"), tool(name="b"), tool({"const": True}, name="c"))
-    async with scripted({"tools/list": both, "tools/call": result(structured=True)}) as (
-        client,
-        script,
-    ):
-        for _ in range(2):
-            await client.list_tools()
-            for name in ("a", "b", "c"):
-                await client.call_tool(name)
-        script.answers["tools/list"] = listed(tool({"const": 1}, name="c"))
-        await client.list_tools()
-        assert (await client.call_tool("c")).violations == ("(root): must be 1, got true",)
-    assert compiled == [COUNT, {"const": True}, {"const": 1}]
-
-
-async def test_memory_is_bounded(scripted, monkeypatch):
-    """The number of checked tools and of compiled schemas is bounded."""
-    monkeypatch.setattr(_checks, "MAX_TOOLS", 2)
-    monkeypatch.setattr(_checks, "MAX_COMPILED", 1)
-    three = listed(tool(name="a"), tool({"type": "array"}, name="b"), tool(name="c"))
-    async with scripted({"tools/list": three, "tools/call": result({"n": "3"})}) as (client, _):
-        for _ in range(2):
-            await client.list_tools()
-            found = {name: (await client.call_tool(name)).violations for name in "abc"}
-            assert [len(found[name]) for name in "abc"] == [1, 1, 0]
-
-
-async def test_large_schemas_and_names(scripted, monkeypatch, log):
-    """Few large schemas are kept, and the names of logged tools are bounded."""
-    compiled = []
-
-    def compile_schema(schema, engine):
-        compiled.append(schema["title"][0])
-        return original(schema, engine)
-
-    original = _checks.PeerSchema
-    monkeypatch.setattr(_checks, "PeerSchema", compile_schema)
-    monkeypatch.setattr(_checks, "MAX_COMPILED_SIZE", 10_000)
-    monkeypatch.setattr(_checks, "MAX_TOOLS", 2)
-    answers = {"tools/call": result({"n": "3"})}
+async def test_a_schema_is_compiled_once(scripted, log):
+    """A list that is read again compiles only schemas that have changed."""
+    useless = {"$schema": "https://example.com/unknown"}
+    answers = {"tools/list": listed(tool(useless)), "tools/call": result(structured=True)}
     async with scripted(answers) as (client, script):
-        for letter in "abbca":
-            name = letter * 5000
-            schema = {**COUNT, "title": letter * 4000}
-            script.answers["tools/list"] = listed(tool(schema, name=name))
+        for _ in range(3):
             await client.list_tools()
-            assert (await client.call_tool(name)).violations
-    assert compiled == ["a", "b", "c", "a"]
-    assert [line[26] for line in log()] == ["a", "b", "c", "a"]
-    assert max(map(len, log())) < 1000
+            await client.call_tool("t")
+        assert len(log()) == 1
+        script.answers["tools/list"] = listed(tool({"const": 1}))
+        await client.list_tools()
+        assert (await client.call_tool("t")).violations == ("(root): must be 1, got true",)
+
+
+async def test_memory_is_bounded(scripted):
+    """The schemas of 10,000 tools are stored."""
+    many = listed(*(tool({"type": "null"}, f"t{number}") for number in range(10_001)))
+    async with scripted({"tools/list": many, "tools/call": result({"n": "3"})}) as (client, _):
+        await client.list_tools()
+        found = [(await client.call_tool(name)).violations for name in ("t9999", "t10000")]
+        assert [len(each) for each in found] == [1, 0]
+
+
+async def test_large_names(scripted, log):
+    """The names of logged tools are bounded."""
+    answers = {"tools/list": listed(tool(name="a" * 5000)), "tools/call": result({"n": "3"})}
+    async with scripted(answers) as (client, _):
+        await client.list_tools()
+        assert (await client.call_tool("a" * 5000)).violations
+    assert len(log()[0]) < 1000
 
 
 async def test_a_real_server():

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import Cache, ClientHandler, Server, Tool, connect
-from noizu_mcp.client._cache import MAX_TTL
 
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 CAPABLE = {"tools": {"listChanged": True}, "resources": {"listChanged": True}, "prompts": {}}
@@ -64,7 +63,7 @@ async def test_no_answer_is_kept_for_ever(scripted, autojump_clock):
     """The longest TTL is a day."""
     async with scripted({"tools/list": kept(10**400, tools=[TOOL])}) as (client, script):
         await client.list_tools()
-        await trio.sleep(MAX_TTL - 1)
+        await trio.sleep(24 * 3600 - 1)
         await client.list_tools()
         assert count(script, "tools/list") == 1
         await trio.sleep(1)
@@ -211,13 +210,12 @@ async def test_an_answer_to_answers_is_not_kept(scripted):
         assert count(script, "resources/read") == 4
 
 
-async def test_memory_is_bounded(scripted, monkeypatch):
+async def test_memory_is_bounded(scripted):
     """The least recently used result is dropped first; a result that is too large is not cached."""
-    monkeypatch.setattr("noizu_mcp.client._client.CACHE_SIZE", 1000)
 
     def read(request):
         uri = request["params"]["uri"]
-        text = "x" * (2000 if uri == "a:large" else 200)
+        text = "x" * (9_000_000 if uri == "a:large" else 2_200_000)
         return kept(contents=[{"uri": uri, "text": text}])
 
     async with scripted({"resources/read": read}) as (client, script):

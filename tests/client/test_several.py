@@ -32,7 +32,7 @@ from noizu_mcp import (
     mcp,
     tool,
 )
-from noizu_mcp.client._several import join_name
+from noizu_mcp.client import bound_name
 from noizu_mcp.transports import memory_pair
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -318,7 +318,7 @@ WORDS = st.text("ab_", min_size=1, max_size=140)
 @given(prefix=WORDS, tools=st.sets(WORDS, max_size=5))
 def test_names_stay_unique(prefix, tools):
     """Tools of one server have different names of bounded length."""
-    names = {join_name(prefix, name) for name in tools}
+    names = {bound_name(f"{prefix}_{name}") for name in tools}
 
     assert len(names) == len(tools)
     assert all(len(name) <= 128 for name in names)
@@ -755,7 +755,7 @@ async def test_no_servers():
         (
             {"tiemout": 5},
             TypeError,
-            r"connect_all has no option tiemout of a server; did you mean timeout\?",
+            r"connect_all has no option tiemout; did you mean timeout\?",
         ),
         ({"target": 5}, TypeError, r"connect_all has no option target"),
         ({"per_server": {"a": {"handler": 5}}}, TypeError, "connect_all has no option handler"),

@@ -1,4 +1,4 @@
-"""Questions to clients on the wire, and answers as handlers get them."""
+"""Questions to clients: what a context sends, and the answers as handlers get them."""
 
 import pytest
 
@@ -6,25 +6,23 @@ from noizu_mcp import (
     Accept,
     Cancel,
     Content,
+    Context,
     Decline,
     DefinitionError,
     InputRequest,
+    McpError,
     PromptMessage,
     ProtocolError,
     Root,
     SamplingResult,
     Schema,
 )
-from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
-from noizu_mcp.components._client_requests import (
+from noizu_mcp.components import (
+    ELICIT_TIMEOUT,
+    SAMPLE_TIMEOUT,
+    TIMEOUTS,
     adapt_request,
-    elicit_request,
-    elicit_url_request,
-    form_shape,
     read_by_hand,
-    read_elicited,
-    read_roots,
-    sample_request,
 )
 from noizu_mcp.types import ToolDefinition
 
@@ -47,53 +45,111 @@ SEVERAL = {
     "type": "object",
     "properties": {"tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}},
 }
+ANN = {"action": "accept", "content": {"name": "Ann"}}
+SAID = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}
 
 
-def test_forms_of_all_declarations():
+class Asked(Context):
+    """A context whose client gives one answer; it records the questions."""
+
+    protocol_version = "2025-11-25"
+
+    def __init__(self, answer=None, missing=()):
+        self.answer = answer
+        self.missing = missing
+        self.asked = []
+
+    async def _ask(self, request, read, seconds):
+        needs, _ = adapt_request(request, self.protocol_version)
+        if set(needs) & set(self.missing):
+            raise McpError(-32021, "missing")
+        self.asked.append((request, needs, seconds))
+        return read(self.answer)
+
+
+# Its abstract methods are not needed here.
+Asked.__abstractmethods__ = frozenset()
+
+
+async def test_what_a_question_needs():
+    """A question has its required capability, and its timeout, if given."""
+    ctx = Asked(ANN)
+    assert (await ctx.elicit("m", Name)).content.name == "Ann"
+    assert (await ctx.elicit_url("m", "https://example.com", timeout=None)).content is None
+    ctx.answer = SAID
+    assert (await ctx.sample("m", max_tokens=1, timeout=5)).text == "hi"
+    await ctx.sample("m", max_tokens=1, tools=[])
+    await ctx.sample("m", max_tokens=1, tool_choice={"mode": "none"})
+    ctx.answer = {"roots": []}
+    assert await ctx.list_roots() == []
+    assert [(needs, str(timeout)) for _, needs, timeout in ctx.asked] == [
+        ({"elicitation": {}}, "Unset.UNSET"),
+        ({"elicitation": {"url": {}}}, "None"),
+        ({"sampling": {}}, "5"),
+        ({"sampling": {"tools": {}}}, "Unset.UNSET"),
+        ({"sampling": {"tools": {}}}, "Unset.UNSET"),
+        ({"roots": {}}, "Unset.UNSET"),
+    ]
+
+
+async def test_nothing_is_asked_in_vain():
+    """A form that is not flat, and a client without forms, are detected before sending."""
+    ctx = Asked(missing=["elicitation"])
+    with pytest.raises(DefinitionError):
+        await ctx.elicit("m", Nested)
+    with pytest.raises(McpError):
+        await ctx.elicit("m", Name)
+    assert ctx.asked == []
+
+
+async def test_forms_of_all_declarations():
     """A class returns instances, a JSON Schema mappings; the shape of a class is cached."""
-    shape = form_shape(Name)
-    assert form_shape(Name) is shape
-    assert read_elicited({"action": "accept", "content": {"name": "Ann"}}, shape) == Accept(
-        Name(name="Ann")
-    )
-    answer = read_elicited({"action": "accept", "content": {"name": "Ann"}}, form_shape(RAW))
-    assert answer == Accept({"name": "Ann"})
+    ctx = Asked(ANN)
+    assert await ctx.elicit("Who?", Name) == Accept(Name(name="Ann"))
+    assert await ctx.elicit("Who?", RAW) == Accept({"name": "Ann"})
+    await ctx.elicit("Who?", Name)
+    first, _, again = (request.params["requestedSchema"] for request, *_ in ctx.asked)
+    assert first is again
 
 
-def test_what_is_no_form():
+async def test_what_is_no_form():
     """The error has the field, and the class."""
     with pytest.raises(DefinitionError, match=r"Nested\.inner"):
-        form_shape(Nested)
+        await Asked().elicit("Who?", Nested)
     with pytest.raises(DefinitionError, match="elicit"):
-        form_shape({"type": "object", "properties": {"x": {"type": "object"}}})
+        await Asked().elicit("?", {"type": "object", "properties": {"x": {"type": "object"}}})
 
 
-def test_the_request_of_a_form():
+async def test_the_request_of_a_form():
     """A form is adapted to the revision, or is None if the revision cannot express it."""
-    _, request = adapt_request(elicit_request("Who?", form_shape(Name)), "2025-06-18")
+    ctx = Asked({"action": "cancel"})
+    await ctx.elicit("Who?", Name)
+    await ctx.elicit("Which?", SEVERAL)
+    await ctx.elicit_url("Log in", "https://example.com")
+    form, several, url = (request for request, *_ in ctx.asked)
+    _, request = adapt_request(form, "2025-06-18")
     assert request.method == "elicitation/create"
     assert request.params["message"] == "Who?"
     assert request.params["requestedSchema"]["required"] == ["name"]
-    several = elicit_request("Which?", form_shape(SEVERAL))
     assert adapt_request(several, "2025-06-18")[1] is None
     assert adapt_request(several, "2025-11-25")[1] == several
-    for other in (elicit_url_request("Log in", "https://example.com"), InputRequest("roots/list")):
+    for other in (url, InputRequest("roots/list")):
         assert adapt_request(other, "2025-06-18")[1] is other
         assert read_by_hand(other) is other
 
 
-def test_the_request_of_a_url():
-    """The request has the mode `url`."""
-    params = elicit_url_request("Log in", "https://example.com").params
+async def test_the_request_of_a_url():
+    """The request has the mode `url`; content in its answer is ignored."""
+    ctx = Asked({"action": "accept", "content": {"x": 1}})
+    assert await ctx.elicit_url("Log in", "https://example.com") == Accept(None)
+    params = ctx.asked[0][0].params
     assert params == {"mode": "url", "message": "Log in", "url": "https://example.com"}
-    assert read_elicited({"action": "accept", "content": {"x": 1}}, None) == Accept(None)
 
 
-def test_the_other_answers():
+async def test_the_other_answers():
     """Their content is ignored."""
-    shape = form_shape(Name)
-    assert read_elicited({"action": "decline", "content": 5}, shape) == Decline()
-    assert read_elicited({"action": "cancel"}, None) == Cancel()
+    assert await Asked({"action": "decline", "content": 5}).elicit("?", Name) == Decline()
+    assert await Asked({"action": "cancel"}).elicit("?", Name) == Cancel()
 
 
 @pytest.mark.parametrize(
@@ -110,58 +166,65 @@ def test_the_other_answers():
         {"action": "accept", "content": {"name": "x", "age": "old"}},
     ],
 )
-def test_what_is_no_answer(answer):
+async def test_what_is_no_answer(answer):
     """A malformed answer, or an answer that does not fit the form, is refused."""
     with pytest.raises(ProtocolError):
-        read_elicited(answer, form_shape(Name))
+        await Asked(answer).elicit("?", Name)
 
 
-def test_the_messages_of_a_model():
+async def sampled(messages, **options):
+    """Return the parameters of a question to the model."""
+    ctx = Asked(SAID)
+    await ctx.sample(messages, **{"max_tokens": 5, **options})
+    return ctx.asked[0][0].params
+
+
+async def test_the_messages_of_a_model():
     """Messages are a string, or a list of everything that can be one."""
     user = {"role": "user", "content": {"type": "text", "text": "hi"}}
-    assert sample_request("hi", 5, {}).params == {"messages": [user], "maxTokens": 5}
+    assert await sampled("hi") == {"messages": [user], "maxTokens": 5}
     said = SamplingResult(role="assistant", content=Content.text("yes"), model="m")
-    messages = ["hi", PromptMessage.user("hi"), user, said]
-    params = sample_request(messages, 5, {"temperature": 0, "tools": None}).params
+    params = await sampled(["hi", PromptMessage.user("hi"), user, said], temperature=0)
     assert params["messages"][:3] == [user, user, user]
     assert params["messages"][3] == {"role": "assistant", "content": said.to_wire()["content"]}
     assert params["temperature"] == 0
     assert "tools" not in params
     with pytest.raises(TypeError, match="is no message"):
-        sample_request([5], 5, {})
+        await sampled([5])
 
 
-def test_the_tools_of_a_model():
+async def test_the_tools_of_a_model():
     """Tools are definitions as listed by clients, or mappings."""
     wire = {"name": "t", "inputSchema": {"type": "object"}}
     typed = ToolDefinition("t", input_schema={"type": "object"})
-    assert sample_request("hi", 5, {"tools": [typed, wire]}).params["tools"] == [wire, wire]
-    assert sample_request("hi", 5, {"tools": []}).params["tools"] == []
+    assert (await sampled("hi", tools=[typed, wire]))["tools"] == [wire, wire]
+    assert (await sampled("hi", tools=[]))["tools"] == []
 
 
-def test_what_cannot_be_asked():
+async def test_what_cannot_be_asked():
     """A question that is not a valid request raises in the handler, before it is sent."""
-    shape = form_shape(Name)
+    ctx = Asked(ANN)
     with pytest.raises(TypeError, match="the message to the user must be a text, got 5"):
-        elicit_request(5, shape)
+        await ctx.elicit(5, Name)
     with pytest.raises(TypeError, match="the message to the user"):
-        elicit_url_request(None, "https://example.com")
+        await ctx.elicit_url(None, "https://example.com")
     for url in ("example.com", "/login", "https://a b", "", 5):
         with pytest.raises(ValueError, match="must be an absolute URL like"):
-            elicit_url_request("Log in", url)
+            await ctx.elicit_url("Log in", url)
     for number in ("5", 0, 1.5, True):
         with pytest.raises(ValueError, match="max_tokens must be a whole number above 0"):
-            sample_request("hi", number, {})
+            await ctx.sample("hi", max_tokens=number)
+    assert ctx.asked == []
 
 
-def test_roots():
+async def test_roots():
     """Roots have everything that the client sent."""
-    (root,) = read_roots({"roots": [{"uri": "file:///a", "name": "A"}]})
+    (root,) = await Asked({"roots": [{"uri": "file:///a", "name": "A"}]}).list_roots()
     assert isinstance(root, Root)
     assert (root.uri, root.name) == ("file:///a", "A")
     for answer in (None, {}, {"roots": {}}, {"roots": [5]}, {"roots": [{}]}):
         with pytest.raises(ProtocolError):
-            read_roots(answer)
+            await Asked(answer).list_roots()
 
 
 def test_everybody_has_a_time():

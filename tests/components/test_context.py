@@ -2,79 +2,11 @@
 
 from contextlib import asynccontextmanager
 
-import pytest
 import trio.testing
 
-from noizu_mcp import Context, DefinitionError, McpError, Schema, Server, connect, mcp
-from noizu_mcp._util import UNSET
+from noizu_mcp import Context, Server, connect, mcp
 from noizu_mcp.auth import InsufficientScope
-from noizu_mcp.components import Notify, adapt_request
-
-
-class Name(Schema):
-    """A form."""
-
-    name: str
-
-
-class Nested(Schema):
-    """No form."""
-
-    inner: Name
-
-
-class Asked(Context):
-    """A context whose client gives one answer; it records the questions."""
-
-    protocol_version = "2025-11-25"
-
-    def __init__(self, answer=None, missing=()):
-        self.answer = answer
-        self.missing = missing
-        self.asked = []
-
-    async def _ask(self, request, read, seconds):
-        needs, _ = adapt_request(request, self.protocol_version)
-        if set(needs) & set(self.missing):
-            raise McpError(-32021, "missing")
-        self.asked.append((request, needs, seconds))
-        return read(self.answer)
-
-
-# Its abstract methods are not needed here.
-Asked.__abstractmethods__ = frozenset()
-
-
-async def test_what_a_question_needs():
-    """A question has its required capability, and its timeout, if given."""
-    said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}
-    ctx = Asked({"action": "accept", "content": {"name": "Ann"}})
-    assert (await ctx.elicit("m", Name)).content.name == "Ann"
-    assert (await ctx.elicit_url("m", "https://example.com", timeout=None)).content is None
-    ctx.answer = said
-    assert (await ctx.sample("m", max_tokens=1, timeout=5)).text == "hi"
-    await ctx.sample("m", max_tokens=1, tools=[])
-    await ctx.sample("m", max_tokens=1, tool_choice={"mode": "none"})
-    ctx.answer = {"roots": []}
-    assert await ctx.list_roots() == []
-    assert [(needs, timeout) for _, needs, timeout in ctx.asked] == [
-        ({"elicitation": {}}, UNSET),
-        ({"elicitation": {"url": {}}}, None),
-        ({"sampling": {}}, 5),
-        ({"sampling": {"tools": {}}}, UNSET),
-        ({"sampling": {"tools": {}}}, UNSET),
-        ({"roots": {}}, UNSET),
-    ]
-
-
-async def test_nothing_is_asked_in_vain():
-    """A form that is not flat, and a client without forms, are detected before sending."""
-    ctx = Asked(missing=["elicitation"])
-    with pytest.raises(DefinitionError):
-        await ctx.elicit("m", Nested)
-    with pytest.raises(McpError):
-        await ctx.elicit("m", Name)
-    assert ctx.asked == []
+from noizu_mcp.components import Notify
 
 
 def test_notices_of_every_kind():

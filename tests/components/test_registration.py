@@ -11,7 +11,6 @@ import attrs
 import pytest
 
 from noizu_mcp import DefinitionError
-from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
     Prompt,
     Resource,
@@ -27,8 +26,6 @@ from noizu_mcp.components import (
     resource_template,
     tool,
 )
-from noizu_mcp.components._resource import TEMPLATE
-from noizu_mcp.components._tool import MethodOptions
 from noizu_mcp.types import Annotations, Icon
 
 
@@ -111,7 +108,7 @@ def test_a_class_an_instance_and_a_registration() -> None:
     first, second, third = expand([Echo, Needs("index"), tool(Two(), category="X")])[:3]
     assert [first.name, second.name, third.name] == ["echo", "needs", "first"]
     assert second.invoke({}, None) == "index"
-    assert first.timeout is UNSET
+    assert repr(first.timeout) == "UNSET"
     assert repr(second) == f"ToolSpec('needs', {__name__}.Needs)"
 
 
@@ -292,7 +289,7 @@ def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any
     assert tables[0].__annotations__.keys() == kind.overrides.keys()
     for table in tables[1:]:
         extra = (
-            {*TEMPLATE.of_functions} - {"uri_template"}
+            {*ResourceTemplate.__mcp_kind__.of_functions} - {"uri_template"}
             if function is resource
             else kind.of_functions
         )
@@ -301,11 +298,14 @@ def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any
 
 def test_type_checkers_know_the_options_of_methods() -> None:
     """`@mcp(…)` has a table of options, too; a wrong value of each is refused."""
-    wrong = dict.fromkeys(MethodOptions.__annotations__, object())
+    options = get_overloads(inspect.unwrap(tool))[1].__annotations__["options"]
+    # `tool(function, …)` takes the same, and a prefix.
+    names = get_args(options)[0].__annotations__.keys() - {"prefix"}
+    wrong = dict.fromkeys(names, object())
     with pytest.raises(DefinitionError) as caught:
         type("Kit", (Toolkit,), {"method": mcp(**wrong, bogus=1)(lambda self: None)})
 
     unknown = [each for each in caught.value.problems if "unknown option" in each.text]
     assert [problem.where for problem in unknown] == ["Kit.method.bogus"]
     listed = unknown[0].text.partition("there are: ")[2].split(", ")
-    assert {*listed} == MethodOptions.__annotations__.keys()
+    assert {*listed} == names

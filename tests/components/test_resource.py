@@ -8,7 +8,6 @@ import attrs
 import pytest
 
 from noizu_mcp import ProtocolError
-from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
     Context,
     Resource,
@@ -93,7 +92,7 @@ async def test_a_resource() -> None:
     assert (spec.uri, spec.name, spec.mime_type) == (
         "config://app", "config://app", "application/json"
     )  # fmt: skip
-    assert (spec.mode, spec.takes_context, spec.timeout) == ("async", True, UNSET)
+    assert (spec.mode, spec.takes_context, repr(spec.timeout)) == ("async", True, "UNSET")
     assert (spec.hidden, spec.subscribable) == (False, True)
     assert await spec.invoke("config://app", "ctx") == "config://app ctx"
     assert repr(spec) == f"ResourceSpec('config://app', {__name__}.AppConfig)"

@@ -1,6 +1,7 @@
 """Bytes to messages: every rule by example."""
 
 import json
+import sys
 import tracemalloc
 
 import pytest
@@ -23,7 +24,6 @@ from noizu_mcp.jsonrpc import (
     too_deep,
     too_large,
 )
-from noizu_mcp.jsonrpc._decode import MAX_DIGITS
 
 NOT_JSONRPC = "Expected a JSON-RPC 2.0 object"
 NOT_A_MESSAGE = "Not a valid JSON-RPC request, notification, or response"
@@ -208,6 +208,10 @@ def test_no_json(data, reason):
     assert refused.error.message.startswith(f"Parse error: {reason}")
     assert refused.error.id is None
     assert refused.answer
+
+
+#: Digits up to which CPython reads an integer in linear time.
+MAX_DIGITS = sys.int_info.str_digits_check_threshold
 
 
 @pytest.mark.parametrize("size", [LARGE, LARGE + 1])

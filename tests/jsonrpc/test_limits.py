@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from noizu_mcp._limits import DEFAULTS, MIB, Limits
+from noizu_mcp import Limits
 from noizu_mcp.jsonrpc import LineBuffer
 
 NAMES = [field.name for field in attrs.fields(Limits)]
@@ -11,18 +11,14 @@ NAMES = [field.name for field in attrs.fields(Limits)]
 
 def test_defaults():
     """The defaults leave room for a photograph and for real nesting."""
-    assert (
-        DEFAULTS.message_size,
-        DEFAULTS.message_values,
-        DEFAULTS.message_depth,
-        DEFAULTS.batch,
-    ) == (16 * MIB, 100_000, 128, 100)
-    assert Limits() == DEFAULTS
+    limits = Limits()
+    assert (limits.message_size, limits.message_values) == (16 * 1024 * 1024, 100_000)
+    assert (limits.message_depth, limits.batch) == (128, 100)
 
 
 def test_one_source():
     """The framing has the same default as the limits."""
-    assert DEFAULTS.message_size == LineBuffer().limit
+    assert Limits().message_size == LineBuffer().limit
 
 
 @pytest.mark.parametrize("name", NAMES)

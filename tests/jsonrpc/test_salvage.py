@@ -5,7 +5,6 @@ import tracemalloc
 import pytest
 
 from noizu_mcp.jsonrpc import decode, malformed, too_large, unreadable
-from noizu_mcp.jsonrpc._decode import MAX_LENIENT
 
 REQUESTS = [
     (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{', 1),
@@ -48,6 +47,9 @@ ANSWERS = [
     (b'{"result":{"x":NaN},"id":4}', 4),
     (b'{"error":NaN}', None),
 ]
+
+#: Bytes of a message that is read once more, leniently, for its id.
+MAX_LENIENT = 256 * 1024
 
 
 @pytest.mark.parametrize(("data", "id_"), REQUESTS)

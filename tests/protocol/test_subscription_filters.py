@@ -124,8 +124,8 @@ def test_updated():
     assert interests.updated("a:", anybody) == [1]
 
 
-def test_not_everybody_may_hear_of_everything():
-    """`may_hear` is called for each listen request with its id, and for the session with None."""
+def test_each_listener_is_asked_for():
+    """`may_be_notified` is called with the id of each listen request, and None for the session."""
     interests = Subscriptions(10)
     interests.watch("a:")
     for id_ in (1, 2):

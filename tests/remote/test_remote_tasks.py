@@ -25,7 +25,6 @@ from noizu_mcp import (
     connect,
     mcp,
 )
-from noizu_mcp.remote import _tasks
 from noizu_mcp.testing import ScriptedHandler
 from noizu_mcp.types import ClientCapabilities, Principal
 
@@ -425,7 +424,7 @@ async def test_a_malformed_beginning(scripted, behind, odd, autojump_clock):
     assert cancels == 0
 
 
-@pytest.mark.parametrize(("wanted", "pause"), [(0, _tasks.LEAST_PACE), (None, _tasks.PACE)])
+@pytest.mark.parametrize(("wanted", "pause"), [(0, 0.05), (None, 1)])
 async def test_the_pace(odd, wanted, pause, autojump_clock):
     """The server is polled at its own interval, within bounds."""
     times = []

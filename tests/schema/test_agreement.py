@@ -1,18 +1,18 @@
 """Both engines agree if both serve a schema, and every rejection is explained."""
 
 import copy
-from functools import partial
 
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import SchemaError
-from noizu_mcp.schema import Document, SchemaUnsupported, compile_schema, describe
-from noizu_mcp.schema.engines._compile import match_pattern
-from noizu_mcp.schema.jsonschema._keywords import DIALECTS
-from noizu_mcp.schema.report._explain import Explainer
+from noizu_mcp.schema import SchemaUnsupported, compile_schema, describe
 
+DIALECTS = [
+    *(f"https://json-schema.org/draft/{name}/schema" for name in ("2020-12", "2019-09")),
+    *(f"http://json-schema.org/draft-0{number}/schema" for number in (7, 6, 4)),
+]
 NAMES = ["a", "b", '"', "\\", "{a}", "%s", "$ref", "id", "é", "a\nb", "a b", "0", "", "/", "~"]
 PATTERNS = ["^a", "b$", r"\d", "^[^ab]+", "^(?:a|b)*$", "é", r"\{a\}", r"\\", "^.{1,2}$", "ab?b"]
 names = st.sampled_from(NAMES)
@@ -124,7 +124,7 @@ def lasting(node):
 
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
-@given(schemas(), st.sampled_from(sorted(DIALECTS)), st.lists(values, min_size=1, max_size=5))
+@given(schemas(), st.sampled_from(DIALECTS), st.lists(values, min_size=1, max_size=5))
 def test_engines_agree_on_older_dialects(schema, dialect, instances):
     """The Python engine serves the keywords whose meaning has not changed."""
     schema = {**lasting(schema), "$schema": dialect}
@@ -186,13 +186,16 @@ drawings = st.fixed_dictionaries(
 
 
 def assert_nothing_is_passed_over(schema, value):
-    """Check that the report is the same as that of a walk through the whole value."""
+    """Check the report against that of the Python engine, which walks through the whole value."""
     compiled = compile_schema(schema, "native")
     if not compiled.is_valid(value):
-        everything = Explainer(Document(schema), partial(match_pattern, "native"))
+        try:
+            everything = compile_schema(schema, "python").violations(value)
+        except SchemaUnsupported:
+            reject()
         # A schema that contradicts itself, {"not": {"$ref": "#"}}, has a general message only.
         told = [found for found in compiled.violations(value) if found.keyword]
-        assert everything.explain(value) == told
+        assert [found for found in everything if found.keyword] == told
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp._errors import SchemaUnsupported
 from noizu_mcp.schema import (
     Marker,
     Schema,
+    SchemaUnsupported,
     check_schema,
     compile_schema,
     dump_value,

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from noizu_mcp import SchemaError
 from noizu_mcp.schema import PeerSchema, compile_schema, describe
-from noizu_mcp.schema._peer_schema import MAX_EXPLAINED, MAX_MATCHED
 
+#: The checks up to which violations are listed, and the characters up to which texts are matched.
+MAX_EXPLAINED, MAX_MATCHED = 100_000, 200_000
 LINEAR = [
     r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
     r"^[0-9a-f]{8}-[0-9a-f]{4}$",

@@ -349,9 +349,9 @@ async def ask(app, path):
     return sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:]).decode()
 
 
-@pytest.mark.parametrize("given", ["hello", b"hello", {"hello": Steady}])
+@pytest.mark.parametrize("given", ["hello", b"hello", {"hello": Steady}, None, Steady])
 async def test_a_malformed_list(version, caplog, given):
-    """A string or a mapping instead of a list is logged as one failure, not one per element."""
+    """Another value than a list is logged as one failure, not one per element."""
 
     class Wrong(ToolProvider):
         async def tools(self, ctx):

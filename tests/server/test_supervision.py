@@ -1,6 +1,5 @@
 """Limits on the work of tools: waiting calls, shares, abandoned threads, sizes of results."""
 
-import math
 import threading
 from functools import partial
 
@@ -297,28 +296,51 @@ async def test_a_thread_that_begins_after_its_call_was_left_counts(monkeypatch):
     assert (counts, abandoned.count) == ([1], 0)
 
 
-async def test_the_end_waits_for_threads_that_were_left():
-    """The end waits until every thread of a cancelled call has ended."""
-    abandoned, threads = AbandonedThreads(5), FairLimiter(2)
-    begun, go_on = threading.Semaphore(0), threading.Event()
+async def abandon(abandoned, handler, limiter, release):
+    """Cancel a call whose thread then waits for an event."""
+    scope, began = trio.CancelScope(), threading.Event()
 
     def work():
-        begun.release()
-        go_on.wait(60)
+        began.set()
+        release.wait()
 
     async with trio.open_nursery() as nursery:
-        for handler in ("one", "other"):
-            nursery.start_soon(abandoned.run, handler, work, threads.of(None))
-        for _ in range(2):
-            await trio.to_thread.run_sync(begun.acquire)
-        nursery.cancel_scope.cancel()
-    assert abandoned.count == 2
-    with trio.fail_after(60):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(abandoned.settle, math.inf)
-            await trio.testing.wait_all_tasks_blocked()
-            go_on.set()
-    assert abandoned.count == 0
+
+        async def call():
+            with scope:
+                await abandoned.run(handler, work, limiter)
+
+        nursery.start_soon(call)
+        await trio.to_thread.run_sync(began.wait)
+        scope.cancel()
+
+
+async def test_a_server_waits_for_the_last_of_its_abandoned_threads():
+    """It waits for the threads of all handlers, and goes on when the last one ends."""
+    abandoned, settled = AbandonedThreads(5), []
+    limiters = {name: trio.CapacityLimiter(1) for name in ("first", "second")}
+    releases = {name: threading.Event() for name in limiters}
+
+    async def settle():
+        await abandoned.settle(3600)
+        settled.append(abandoned.count)
+
+    try:
+        for name, limiter in limiters.items():
+            await abandon(abandoned, name, limiter, releases[name])
+        assert abandoned.count == 2
+        with trio.fail_after(60):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(settle)
+                await trio.testing.wait_all_tasks_blocked()
+                releases["first"].set()
+                await limiters["first"].acquire()  # the thread has it until it ends
+                assert (abandoned.count, settled) == (1, [])
+                releases["second"].set()
+    finally:
+        for each in releases.values():
+            each.set()
+    assert settled == [0]
 
 
 async def test_a_handler_that_fails_is_not_left_behind():

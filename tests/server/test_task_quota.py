@@ -36,7 +36,7 @@ class Bench:
         task = self.store.create(owner, size)
         if told:
             task.complete({"content": []})
-        self.store.note_told(task)
+        self.store.note_delivered(task)
         return task
 
     def has(self, *tasks):
@@ -91,7 +91,7 @@ async def test_what_has_ended_and_been_told_makes_room():
     bench.begin()
     assert bench.has(running, untold, young) == [True, True, False]
     assert not bench.store.make_room(None)
-    bench.store.note_told(untold)
+    bench.store.note_delivered(untold)
     bench.begin()
     assert bench.has(running, untold) == [True, False]
 
@@ -108,7 +108,7 @@ async def test_the_callers_own_goes_first():
     bench.begin("ann")
     assert bench.has(bobs) == [False]
     cyds.complete({"content": []})
-    bench.store.note_told(cyds)
+    bench.store.note_delivered(cyds)
     assert not bench.store.make_room("ann")
     assert bench.has(cyds) == [True]
 
@@ -133,7 +133,7 @@ async def test_one_at_its_bound_takes_no_room_of_others():
     assert not bench.store.make_room("ann")
     anns.complete({"content": []})
     assert not bench.store.make_room("ann")
-    bench.store.note_told(anns)
+    bench.store.note_delivered(anns)
     assert bench.store.make_room("ann")
     assert bench.has(bobs, anns) == [True, False]
 

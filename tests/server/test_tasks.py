@@ -138,7 +138,7 @@ async def test_who_follows_a_task_is_forgotten_with_it(nursery, autojump_clock):
         bench.store.follow(task.id, print)
         await settled()
         if is_told:
-            bench.store.note_told(task)
+            bench.store.note_delivered(task)
         else:
             await trio.sleep(2 * TTL)
         assert bench.store.make_room(None)

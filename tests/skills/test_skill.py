@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-import noizu_mcp.skills._files as skill_files
 from noizu_mcp import DefinitionError, SkillFolder, Tool
-from noizu_mcp.skills import check_skills
+from noizu_mcp.skills import MAX_BYTES, MAX_FILES, check_skills
 
 TOP = "---\nname: {}\ndescription: Do it.\n---\n\n# Steps\n"
 
@@ -446,16 +445,21 @@ def test_files_that_go_away(links, monkeypatch):
 
 
 def test_limits(links, monkeypatch):
-    """A skill above the size that hosts must accept is refused."""
-    monkeypatch.setattr(skill_files, "MAX_FILES", 1)
-    assert problems(SkillFolder(links)) == ["skills[0]: all/a has 2 files; a skill has at most 1"]
-    monkeypatch.setattr(skill_files, "MAX_FILES", 2)
-    monkeypatch.setattr(skill_files, "MAX_BYTES", 45)
-    assert problems(SkillFolder(links)) == ["skills[0]: all/a has 46 bytes; a skill has at most 45"]
-    monkeypatch.setattr(skill_files, "MAX_ENTRIES", 4)
-    assert problems(SkillFolder(links)) == ["skills[0]: all has more than 4 files; name the skill"]
+    """A skill above the size that hosts must accept is refused, as is a folder of other things."""
+    large = links / "a" / "large.bin"
+    large.touch()
+    os.truncate(large, MAX_BYTES)
+    text = f"skills[0]: all/a has {MAX_BYTES + 46} bytes; a skill has at most {MAX_BYTES}"
+    assert problems(SkillFolder(links)) == [text]
+    for number in range(MAX_FILES - 2):
+        (links / "a" / f"{number}.md").touch()
+    text = f"skills[0]: all/a has {MAX_FILES + 1} files; a skill has at most {MAX_FILES}"
+    assert problems(SkillFolder(links)) == [text]
+    monkeypatch.setattr("noizu_mcp.skills._files.MAX_ENTRIES", 4)
+    text = "skills[0]: all has more than 4 files; name the skill"
+    assert problems(SkillFolder(links)) == [text]
 
 
 def test_the_limits_of_the_extension():
     """They are the numbers of SEP-2640."""
-    assert (skill_files.MAX_FILES, skill_files.MAX_BYTES) == (512, 16_777_216)
+    assert (MAX_FILES, MAX_BYTES) == (512, 16_777_216)

@@ -22,8 +22,8 @@ from noizu_mcp import (
     Tool,
     connect,
 )
+from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.events import MAX_TEXT, Event, Listener, Recording, Telemetry
-from noizu_mcp.transports.http.server._origin_check import OriginCheck
 from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw, soon
@@ -760,18 +760,16 @@ async def test_progress_over_http_says_where(server, heard):
     assert said.session is None
 
 
-async def test_the_principal(server, heard, monkeypatch):
+async def test_the_principal(server, heard):
     """Events have the authenticated principal."""
     ada = Principal(subject="ada", issuer="https://issuer")
-    check = OriginCheck.check
-
-    def verify(self, http):
-        http.principal = ada
-        return check(self, http)
-
-    monkeypatch.setattr(OriginCheck, "check", verify)
-    async with over_http(server) as http:
-        await http.ask("tools/call", {"name": "now"})
+    auth = BearerAuth(
+        StaticVerifier({"t0ken": ada}),
+        resource="http://127.0.0.1/mcp",
+        authorization_servers=["https://issuer"],
+    )
+    async with over_http(server, auth=auth) as http:
+        await http.ask("tools/call", {"name": "now"}, authorization="Bearer t0ken")
 
     assert heard.end("tools/call").principal == ada.key
 

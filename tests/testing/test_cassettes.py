@@ -311,6 +311,7 @@ WITH_SECRETS = [
     {"tokens": [TOKEN], "passwords": {"a": TOKEN}, "api-keys": [[TOKEN]], "userPIN": TOKEN},
     {"session_id": TOKEN, "Mcp-Session-Id": TOKEN, "JSESSIONID": TOKEN, "PIN": 12345678},
     {"args": ["run", "--password", TOKEN, "--api-key", TOKEN, "-v"]},
+    ["curl", "-u", f"user:{TOKEN} {TOKEN}", "--proxy-user", f"user:{TOKEN}", "https://h"],
     [["tokens", [TOKEN]], ["X-Api-Key", TOKEN]],
     f"curl -u user:{TOKEN} -x http://h --proxy-user 'user:{TOKEN}' https://example.com",
     f"curl --user=admin:{TOKEN} https://example.com",
@@ -375,7 +376,7 @@ def test_secrets_are_found_by_name_and_form() -> None:
         "tokens: 12, tokens_used=12, max_tokens=500; the session: one; spin: fast; pinned: yes1",
         "docker run -u 1000:1000 -p 8080:80 image; mkdir -p a/b; ssh -p 22 h; psql -p 5432",
         "a Digest of news, a Signature of mine, an OAuth server; tool --tokens 500 --pinned yes",
-        ["--verbose", "x", "--tokens-used", "12", "-p", "80"],
+        ["--verbose", "x", "--tokens-used", "12", "-p", "80", "-u", "1000:1000", "-u", "me"],
         "<b>bold</b> a => b; c := d; x[1]=2; API: v1; the key: C major",
     ],
 )

@@ -1,5 +1,6 @@
 """The pytest plugin: sessions of pytest with its fixtures, in this process."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -294,6 +295,53 @@ def test_descriptions(mcp_lint):
 
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["warning: add /properties/a: a has no description (*"])
+
+
+HOSTILE = """
+import pytest
+from noizu_mcp import Server, tool
+from noizu_mcp.check import contract
+
+STEERS = "\\x1b]0;mine\\x07 \\x9b31m \\u202e \\u200b"
+
+def act(args) -> str:
+    return STEERS
+
+def schema(pattern):
+    return {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+
+class Before(Server, name="hostile", version="1"):
+    tools = [tool(act, description=STEERS, input_schema=schema("x"))]
+
+class Hostile(Server, name="hostile", version="1"):
+    tools = [tool(act, description=STEERS, input_schema=schema(f"[{STEERS}]"))]
+
+@pytest.fixture
+def mcp_server():
+    return Hostile
+
+@pytest.mark.mcp(versions="2026-07-28", transports="memory")
+def test_call(mcp_client):
+    mcp_client.call_tool("act", {"a": "b"})
+    pytest.fail("on purpose")
+
+def test_lint(mcp_lint):
+    mcp_lint(fail_on="note")
+
+def test_contract(mcp_contract, request):
+    contract.write(Before, request.path.parent / "contract.json")
+    mcp_contract()
+"""
+
+
+def test_a_hostile_server_does_not_steer_the_terminal(project: Any) -> None:
+    """Messages, findings and changes are shown with code points, as by the commands."""
+    result = project(HOSTILE)
+
+    result.assert_outcomes(failed=3)
+    shown = result.stdout.str()
+    assert not re.search("[\x1b\x07\x9b\u202e\u200b]", shown)
+    assert re.search(r"received .*\\u\{202E\}", shown)
 
 
 def test_a_failure_shows_the_messages(project: Any) -> None:

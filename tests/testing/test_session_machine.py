@@ -2,7 +2,7 @@
 
 import json
 import sys
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import pytest
 from hypothesis import Phase, settings
@@ -24,10 +24,9 @@ from noizu_mcp import (
     argument,
     field,
     mcp,
+    testing,
 )
 from noizu_mcp.testing import SessionMachine
-from noizu_mcp.testing.strategies import _session_machine
-from noizu_mcp.testing.strategies._machine import Call
 from noizu_mcp.types import ToolDefinition
 
 from .drawing import QUIET, run_machine
@@ -332,6 +331,13 @@ def test_a_server_that_cannot_be_listed():
         run_machine(type("Sessions", (SessionMachine,), {"target": Closed}))
 
 
+class NoSuch(NamedTuple):
+    """A call of a tool, in the form of the steps."""
+
+    name: str
+    arguments: dict
+
+
 def test_a_tool_that_is_gone():
     """A step that calls it lists the tools again, and goes on."""
 
@@ -340,7 +346,7 @@ def test_a_tool_that_is_gone():
 
     machine = Sessions()
     try:
-        machine.call_tool(Call("nosuch", {}))
+        machine.call_tool(NoSuch("nosuch", {}))
     finally:
         machine.teardown()
 
@@ -348,7 +354,9 @@ def test_a_tool_that_is_gone():
 def test_hypothesis_is_an_extra(monkeypatch):
     """Without Hypothesis the name exists, and subclassing it says what to install."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.testing.strategies._machine", None)
-    missing = _session_machine._load()
+    monkeypatch.delitem(sys.modules, "noizu_mcp.testing.strategies._session_machine")
+    monkeypatch.delattr(testing, "SessionMachine")
+    missing = testing.SessionMachine
 
     with pytest.raises(ImportError, match="hypothesis"):
         type("Sessions", (missing,), {})

@@ -1,10 +1,11 @@
 """Images, audio and files as content: bytes, paths, and objects that can save themselves."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from noizu_mcp import Content, _media
+from noizu_mcp import Content
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -147,15 +148,17 @@ def test_a_file_with_another_uri_and_type(folder):
     assert Content.from_wire(block.to_wire()) == block
 
 
-def test_the_size_is_bounded(folder, monkeypatch):
+def test_the_size_is_bounded(folder):
     """A file beyond the limit of a message is refused, and the error says what to send instead."""
-    monkeypatch.setattr(_media, "MAX_FILE", 4)
-    Path("a.png").write_bytes(b"12345")
-    Path("b.png").write_bytes(b"1234")
+    most = 10 * 1024 * 1024
+    for name, size in (("a.png", most + 1), ("b.png", most)):
+        Path(name).touch()
+        os.truncate(name, size)
 
-    assert Content.image("b.png").data == b"1234"
+    assert len(Content.image("b.png").data) == most
+    text = f"has more than {most} bytes; send a link to a resource"
     for make in (Content.image, Content.file):
-        with pytest.raises(ValueError, match=r"has more than 4 bytes; send a link to a resource"):
+        with pytest.raises(ValueError, match=text):
             make("a.png")
 
 

@@ -18,16 +18,11 @@ from ._strategy import ProtectedServer as ProtectedServer
 from ._strategy import Refusal as Refusal
 
 _LATE = {
-    "ClientCredentials": "._machines",
-    "CredentialStore": "._stores",
-    "EnterpriseManaged": "._machines",
-    "FileStore": "._stores",
-    "KeyringStore": "._stores",
-    "MachineOptions": "._machines",
-    "MemoryStore": "._stores",
-    "OAuth": "._oauth",
-    "PrivateKeyJWT": "._machines",
-    "WorkloadIdentity": "._machines",
+    "._machines": (
+        "ClientCredentials EnterpriseManaged MachineOptions PrivateKeyJWT WorkloadIdentity"
+    ),
+    "._stores": "CredentialStore FileStore KeyringStore MemoryStore",
+    "._oauth": "OAuth",
 }
 
 if _TYPE_CHECKING:

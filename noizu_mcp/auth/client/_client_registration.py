@@ -4,7 +4,7 @@ In order of preference (2026-07-28 `basic/authorization`, "Client Registration A
 preregistered client, a client id metadata document, dynamic registration (RFC 7591).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -12,8 +12,10 @@ import attrs
 from ..._errors import AuthError
 from ..._value import JSONObject
 from ...jsonrpc import render
+from ...types import as_scopes
 from .._configuration import check_url, read_text
-from .._fetch import Fetcher, FetchError, FetchRequest
+from .._fetch import FetchError, FetchRequest
+from ._credentials import GrantRequest
 from ._discovery import IssuerMetadata, read_object
 from ._stores import CredentialStore
 from ._tokens import ClientRegistration, choose_auth_method, explain, read_lifetime
@@ -80,6 +82,17 @@ class ClientIdentity:
         return None
 
 
+def read_scopes(scopes: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Read the option `scopes`: a list, or one text with spaces between the names.
+
+    Raises:
+        ValueError: A name is not valid.
+    """
+    if scopes is None:
+        return None
+    return as_scopes(scopes.split() if isinstance(scopes, str) else scopes)
+
+
 def check_home(issuer: str | None, name: str) -> None:
     """Check that a credential that anyone could use is bound to an authorization server.
 
@@ -116,28 +129,25 @@ async def stored_registration(
 
 async def register(
     identity: ClientIdentity,
-    issuer: IssuerMetadata,
+    grant: GrantRequest,
     redirect_uri: str,
     scopes: tuple[str, ...],
     *,
     native: bool,
-    fetcher: Fetcher,
-    store: CredentialStore,
 ) -> ClientRegistration:
-    """Register a client, and store the registration.
+    """Register a client at the authorization server of a request, and store the registration.
 
     Args:
         identity: The identity of the program.
-        issuer: The authorization server.
+        grant: The request for tokens.
         redirect_uri: Its redirect URI.
         scopes: The scopes that it may request; none: those that the issuer gives by default.
         native: True if it runs on the person's machine.
-        fetcher: Makes the request.
-        store: Stores the registration.
 
     Raises:
         AuthError: The issuer does not support dynamic registration, or refuses.
     """
+    issuer = grant.found.issuer
     url = issuer.registration_endpoint
     if not url:
         raise AuthError(
@@ -150,7 +160,7 @@ async def register(
         document["scope"] = " ".join(scopes)
     request = FetchRequest(url=url, method="POST", headers=_HEADERS, body=render(document))
     try:
-        answer = await fetcher.fetch(request)
+        answer = await grant.fetcher.fetch(request)
     except FetchError as error:
         raise AuthError(f"the registration at {url} cannot be reached: {error}") from error
     found = read_object(answer.body) or {}
@@ -162,7 +172,7 @@ async def register(
             " and give client_id="
         )
     known = attrs.evolve(_read_registration(found, client_id, issuer, redirect_uri), scopes=scopes)
-    await store.save(registration_key(issuer.issuer), attrs.asdict(known))
+    await grant.store.save(registration_key(issuer.issuer), attrs.asdict(known))
     return known
 
 

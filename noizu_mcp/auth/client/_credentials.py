@@ -22,16 +22,17 @@ Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; RFC 6749 section 6; OA
 section 4.3.1 (rotation).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import ModuleType
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 import attrs
 import trio
 
 from ..._errors import AuthError
+from .._configuration import load_with_pyjwt
 from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresses_of, is_public
 from ._discovery import Discovered, discover
 from ._stores import CredentialStore
@@ -40,8 +41,10 @@ from ._tokens import (
     LOST,
     NONCE_WANTED,
     TOKEN_TIMEOUT,
+    ClientRegistration,
     Login,
     TokenClient,
+    TokenParams,
     TokenRefused,
     Tokens,
     union,
@@ -75,19 +78,39 @@ class GrantRequest:
     tokens: TokenClient
     pause: Callable[[], AbstractContextManager[object]] = nullcontext
 
-
-class Grant(Protocol):
-    """A way to get tokens from an authorization server."""
-
-    async def obtain(self, request: GrantRequest) -> Login:
-        """Get tokens.
+    async def redeem(
+        self,
+        params: TokenParams | Callable[[], Awaitable[TokenParams]],
+        client: ClientRegistration,
+        scopes: tuple[str, ...],
+    ) -> Login:
+        """Request the tokens at the token endpoint.
 
         Args:
-            request: The request.
+            params: The parameters of the grant; see `TokenClient.request`.
+            client: The client.
+            scopes: The scopes that are requested.
 
         Raises:
-            AuthError: No tokens could be obtained; the text says why, and what to do.
+            TokenRefused: The endpoint answered with an error.
+            AuthError: It did not answer, or not with a token.
         """
+        issuer = self.found.issuer
+        return Login(
+            issuer=issuer.issuer,
+            token_endpoint=issuer.token_endpoint,
+            revocation_endpoint=issuer.revocation_endpoint,
+            resource=self.found.resource,
+            requested=scopes,
+            client=client,
+            tokens=await self.tokens.request(
+                issuer.token_endpoint, params, client=client, requested=scopes
+            ),
+        )
+
+
+#: Gets tokens from an authorization server; an `AuthError` says why not, and what to do.
+Grant = Callable[[GrantRequest], Awaitable[Login]]
 
 
 class TokenCredentials:
@@ -286,7 +309,7 @@ class TokenCredentials:
             tokens=self._tokens,
             pause=refusal.pause,
         )
-        granted = await self._grant.obtain(request)
+        granted = await self._grant(request)
         self._granted = granted.tokens.access_token
         return await self._save(granted)
 
@@ -320,16 +343,12 @@ class TokenCredentials:
 
 
 def load_signing() -> ModuleType:
-    """Load the module that signs with PyJWT; most strategies do not need it.
+    """Load the module that signs with PyJWT.
 
     Raises:
         ImportError: PyJWT is not installed.
     """
-    try:
-        from . import _signing
-    except ImportError as error:
-        raise ImportError("signing needs PyJWT: pip install 'noizu-mcp[auth]'") from error
-    return _signing
+    return load_with_pyjwt("noizu_mcp.auth.client._signing", "signing")
 
 
 def authorization_of(tokens: Tokens) -> str:

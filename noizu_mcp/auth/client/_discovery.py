@@ -19,7 +19,7 @@ Sources: 2026-07-28 and 2025-11-25 `basic/authorization`; 2025-03-26 `basic/auth
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import attrs
@@ -51,8 +51,6 @@ class IssuerMetadata:
         revocation_endpoint: Where tokens are revoked; empty if they cannot be.
         scopes_supported: The scopes that it lists.
         auth_methods: Ways to authenticate at the token endpoint; None if it does not say.
-        signing_algorithms: Algorithms for `private_key_jwt`.
-        dpop_algorithms: Algorithms for DPoP (RFC 9449); none if it does not know DPoP.
         challenge_methods: The methods of PKCE; None if it does not say.
         sends_iss: It promises `iss` in each answer (RFC 9207).
         takes_metadata_urls: A client may be named by the URL of its metadata.
@@ -66,8 +64,6 @@ class IssuerMetadata:
     revocation_endpoint: str = ""
     scopes_supported: tuple[str, ...] = ()
     auth_methods: tuple[str, ...] | None = None
-    signing_algorithms: tuple[str, ...] = ()
-    dpop_algorithms: tuple[str, ...] = ()
     challenge_methods: tuple[str, ...] | None = None
     sends_iss: bool = False
     takes_metadata_urls: bool = False
@@ -274,9 +270,6 @@ def _parse(document: JSONObject, issuer: str, url: str) -> IssuerMetadata:
         revocation_endpoint=endpoint("revocation_endpoint"),
         scopes_supported=_texts(document, "scopes_supported") or (),
         auth_methods=_texts(document, "token_endpoint_auth_methods_supported"),
-        signing_algorithms=_texts(document, "token_endpoint_auth_signing_alg_values_supported")
-        or (),
-        dpop_algorithms=_texts(document, "dpop_signing_alg_values_supported") or (),
         challenge_methods=_texts(document, "code_challenge_methods_supported"),
         sends_iss=document.get("authorization_response_iss_parameter_supported") is True,
         takes_metadata_urls=document.get("client_id_metadata_document_supported") is True,
@@ -314,7 +307,7 @@ def _texts(document: Mapping[str, object], name: str) -> tuple[str, ...] | None:
     return tuple(each for each in found[:MAX_ITEMS] if isinstance(each, str) and each)
 
 
-def _check(url: Any, name: str) -> str:
+def _check(url: object, name: str) -> str:
     """Check a URL that a server names."""
     try:
         check_url(url, name)

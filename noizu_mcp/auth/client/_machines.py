@@ -18,16 +18,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack, cast
+from typing import Final, TypedDict, Unpack, cast
 
 import attrs
 import trio
 
 from ..._errors import AuthError
-from ...types import as_scopes
 from .._configuration import check_url, read_text
 from .._fetch import Fetcher, HTTPFetcher
-from ._client_registration import ClientIdentity, check_home
+from ._client_registration import ClientIdentity, check_home, read_scopes
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_signing
 from ._discovery import IssuerMetadata, issuer_metadata
 from ._stores import CredentialStore, MemoryStore
@@ -88,13 +87,10 @@ class Machine(ABC):
         if unknown := options.keys() - MachineOptions.__annotations__.keys():
             raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
         read_text(client_id, "client_id")
-        scopes = options.get("scopes")
         self._identity = ClientIdentity(
             client_id=client_id, client_secret=client_secret, issuer=options.get("issuer")
         )
-        if isinstance(scopes, str):
-            scopes = scopes.split()
-        self._scopes = None if scopes is None else as_scopes(scopes)
+        self._scopes = read_scopes(options.get("scopes"))
         self._store = options.get("store") or MemoryStore()
         self._dpop = bool(options.get("dpop"))
         self._allow_private = bool(options.get("allow_private"))
@@ -113,7 +109,7 @@ class Machine(ABC):
         client_id = self._identity.client_id
         return TokenCredentials(
             server,
-            _MachineGrant(self._register, self._prove),
+            self._obtain,
             scopes=self._scopes,
             store=self._store,
             key=" ".join((type(self).__name__, str(client_id), server.url, self._person)).strip(),
@@ -122,6 +118,20 @@ class Machine(ABC):
             fetcher=self._fetcher or ClientFetcher(server, allow_private=self._allow_private),
             dpop=self._dpop,
         )
+
+    async def _obtain(self, request: GrantRequest) -> Login:
+        """Get tokens; see `Grant`."""
+        issuer, previous = request.found.issuer, request.previous
+        client = self._register(issuer, None if previous is None else previous.issuer)
+
+        async def make_params() -> TokenParams:
+            scope = " ".join(request.scopes)
+            proof = await self._prove(request)
+            return {"scope": scope, "resource": request.found.resource, **proof}
+
+        login = await request.redeem(make_params, client, request.scopes)
+        # A machine needs no refresh token (RFC 6749 section 4.4.3): it asks again.
+        return attrs.evolve(login, tokens=attrs.evolve(login.tokens, refresh_token=""))
 
     def _register(self, issuer: IssuerMetadata, known_at: str | None) -> ClientRegistration:
         """Make the registration of this client at an issuer.
@@ -139,49 +149,6 @@ class Machine(ABC):
     @abstractmethod
     async def _prove(self, request: GrantRequest) -> TokenParams:
         """Make the parameters of the grant."""
-
-
-class _MachineGrant:
-    """Gets tokens by the credentials of a machine; see `Grant`.
-
-    Args:
-        register: Makes the registration of the client at an issuer, given the issuer of
-            its earlier tokens.
-        prove: Makes the parameters of the grant.
-    """
-
-    def __init__(
-        self,
-        register: Callable[[IssuerMetadata, str | None], ClientRegistration],
-        prove: Callable[[GrantRequest], Awaitable[TokenParams]],
-    ) -> None:
-        self._register = register
-        self._prove = prove
-
-    async def obtain(self, request: GrantRequest) -> Login:
-        """Get tokens; see `Grant`."""
-        issuer, previous = request.found.issuer, request.previous
-        client = self._register(issuer, None if previous is None else previous.issuer)
-        tokens = await request.tokens.request(
-            issuer.token_endpoint,
-            partial(self._make_params, request),
-            client=client,
-            requested=request.scopes,
-        )
-        return Login(
-            issuer=issuer.issuer,
-            token_endpoint=issuer.token_endpoint,
-            revocation_endpoint=issuer.revocation_endpoint,
-            resource=request.found.resource,
-            requested=request.scopes,
-            client=client,
-            # A machine needs no refresh token (RFC 6749 section 4.4.3): it asks again.
-            tokens=attrs.evolve(tokens, refresh_token=""),
-        )
-
-    async def _make_params(self, request: GrantRequest) -> TokenParams:
-        scope = " ".join(request.scopes)
-        return {"scope": scope, "resource": request.found.resource, **await self._prove(request)}
 
 
 class ClientCredentials(Machine):
@@ -366,7 +333,7 @@ class EnterpriseManaged(Machine):
         return {"grant_type": _JWT_BEARER, "assertion": str(given.get("access_token", ""))}
 
 
-def check_source(source: object, name: str) -> Any:
+def check_source(source: TokenSource, name: str) -> TokenSource:
     """Check the source of a token.
 
     Args:
@@ -390,7 +357,7 @@ async def read_source(source: TokenSource) -> str:
     Raises:
         AuthError: The file cannot be read, or there is no token.
     """
-    found: Any = source
+    found: object = source
     if isinstance(source, Path):
         try:
             found = await trio.to_thread.run_sync(partial(source.read_text, encoding="utf-8"))

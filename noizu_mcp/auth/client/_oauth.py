@@ -2,9 +2,9 @@
 
 import inspect
 import webbrowser
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 import attrs
@@ -15,7 +15,13 @@ from ..._groups import single_failure
 from ..._log import logger
 from .._configuration import check_url, is_loopback, read_count, read_seconds, read_text
 from .._fetch import Fetcher
-from ._client_registration import ClientIdentity, register, registration_key, stored_registration
+from ._client_registration import (
+    ClientIdentity,
+    read_scopes,
+    register,
+    registration_key,
+    stored_registration,
+)
 from ._code_flow import CodeFlow, check_login
 from ._credentials import ClientFetcher, GrantRequest, TokenCredentials
 from ._redirect import RedirectListener, open_listener
@@ -31,15 +37,6 @@ _OFFLINE: Final = "offline_access"
 RedirectAnswer = str | tuple[str, str]
 #: Opens a URL for the person; it may return the answer.
 OpenBrowser = Callable[[str], "RedirectAnswer | bool | Awaitable[RedirectAnswer | None] | None"]
-
-
-def _read_scopes(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    scopes: tuple[Any, ...] = tuple(value.split() if isinstance(value, str) else value)
-    if not all(isinstance(each, str) and each and " " not in each for each in scopes):
-        raise ValueError(f"scopes must be a list of names, not {value!r}")
-    return scopes
 
 
 @attrs.frozen(eq=False)
@@ -79,7 +76,7 @@ class OAuth:
         ValueError: An option has no such value.
     """
 
-    scopes: tuple[str, ...] | None = attrs.field(default=None, converter=_read_scopes)
+    scopes: tuple[str, ...] | None = attrs.field(default=None, converter=read_scopes)
     client_id: str | None = attrs.field(default=None, kw_only=True)
     client_secret: str | None = attrs.field(default=None, kw_only=True, repr=False)
     issuer: str | None = attrs.field(default=None, kw_only=True)
@@ -120,7 +117,7 @@ class OAuth:
         check_url(server.url, "the URL of the server")
         return TokenCredentials(
             server,
-            _CodeGrant(self, self._identify()),
+            _CodeGrant(self, self._identify()).obtain,
             scopes=self.scopes,
             store=self.store,
             key=_login_key(server.url),
@@ -203,27 +200,12 @@ class _CodeGrant:
             flow = CodeFlow(request.found, client, uri, scopes)
             try:
                 with request.pause():
-                    answer = await _Login(self._options, listener).run(flow)
-                code = flow.code_of(answer)
-                tokens = await request.tokens.request(
-                    issuer.token_endpoint,
-                    flow.token_params(code),
-                    client=client,
-                    requested=scopes,
-                )
+                    answer = await self._ask_person(flow, listener)
+                return await request.redeem(flow.token_params(flow.code_of(answer)), client, scopes)
             except (TokenRefused, LoginTimeout):
                 # The issuer may have forgotten the client: the next login registers again.
                 await request.store.delete(registration_key(issuer.issuer))
                 raise
-        return Login(
-            issuer=issuer.issuer,
-            token_endpoint=issuer.token_endpoint,
-            revocation_endpoint=issuer.revocation_endpoint,
-            resource=request.found.resource,
-            requested=scopes,
-            client=client,
-            tokens=tokens,
-        )
 
     def _listen(
         self, stored: ClientRegistration | None
@@ -251,82 +233,49 @@ class _CodeGrant:
         # A client that is registered for some scopes may not get others.
         if stored is not None and stored.redirect_uri == uri and set(scopes) <= set(registered):
             return stored
-        return await register(
-            self._identity,
-            issuer,
-            uri,
-            union(registered, scopes),
-            native=is_loopback(urlsplit(uri).hostname or ""),
-            fetcher=request.fetcher,
-            store=request.store,
-        )
+        native = is_loopback(urlsplit(uri).hostname or "")
+        wanted = union(registered, scopes)
+        return await register(self._identity, request, uri, wanted, native=native)
 
-
-class LoginTimeout(AuthError):
-    """The login was not completed in time."""
-
-
-class _Login:
-    """One wait for a person.
-
-    Args:
-        options: The strategy.
-        listener: Takes the answer of the browser.
-    """
-
-    def __init__(self, options: OAuth, listener: RedirectListener) -> None:
-        self._options = options
-        self._listener = listener
-        self._answer: Mapping[str, str] = {}
-        self._scope = trio.CancelScope()
-
-    async def run(self, flow: CodeFlow) -> Mapping[str, str]:
-        """Open the browser and wait for its answer.
-
-        Args:
-            flow: The login.
-
-        Returns:
-            The parameters of the answer.
+    async def _ask_person(self, flow: CodeFlow, listener: RedirectListener) -> Mapping[str, str]:
+        """Open the browser, and return the parameters of its answer.
 
         Raises:
             LoginTimeout: There was none in time.
             AuthError: There can be none.
             Exception: Raised by `open_browser`.
         """
-        self._scope.deadline = trio.current_time() + self._options.timeout
-        with self._scope, single_failure():
-            # Side by side: some browsers return when they are closed.
+        with trio.move_on_after(self._options.timeout), single_failure():
+            # Concurrently: some browsers return when they are closed.
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._browse, flow.url)
-                self._finish(await self._listener.wait(flow.is_answer))
-        if not self._answer:
-            host = urlsplit(flow.url).hostname
-            raise LoginTimeout(
-                f"nobody logged in at {host} within {self._options.timeout:g} s; try again"
+                nursery.start_soon(self._browse, flow.url, listener)
+                answer = await listener.wait(flow.is_answer)
+                nursery.cancel_scope.cancel()
+            return answer
+        raise LoginTimeout(
+            f"nobody logged in at {urlsplit(flow.url).hostname} within"
+            f" {self._options.timeout:g} s; try again"
+        )
+
+    async def _browse(self, url: str, listener: RedirectListener) -> None:
+        function = self._options.open_browser
+        if inspect.iscoroutinefunction(function):
+            found = await function(url)
+        else:
+            # In a tuple, since trio refuses functions that return a coroutine.
+            (found,) = await trio.to_thread.run_sync(
+                lambda: (function(url),), abandon_on_cancel=True
             )
-        return self._answer
-
-    def _finish(self, answer: Mapping[str, str]) -> None:
-        self._answer = answer
-        self._scope.cancel()
-
-    async def _browse(self, url: str) -> None:
-        found = await self._open(url)
+            found = await found if inspect.isawaitable(found) else found
         if isinstance(found, str):
-            self._finish(dict(parse_qsl(urlsplit(found).query, keep_blank_values=True)))
+            listener.take(dict(parse_qsl(urlsplit(found).query, keep_blank_values=True)))
         elif isinstance(found, tuple):
-            self._finish({"code": found[0], "state": found[1]})
-        elif not self._listener.is_open:
-            text = f"open_browser must return the answer that went to {self._listener.uri}"
-            raise AuthError(text)
+            listener.take({"code": found[0], "state": found[1]})
+        elif not listener.is_open:
+            raise AuthError(f"open_browser must return the answer that went to {listener.uri}")
         elif found is False:
             logger.warning("no browser could be opened; to log in, open %s", url)
 
-    async def _open(self, url: str) -> Any:
-        function = self._options.open_browser
-        if inspect.iscoroutinefunction(function):
-            return await function(url)
-        # In a tuple, since trio refuses functions that return a coroutine.
-        (found,) = await trio.to_thread.run_sync(lambda: (function(url),), abandon_on_cancel=True)
-        return await found if inspect.isawaitable(found) else found
+
+class LoginTimeout(AuthError):
+    """The login was not completed in time."""

@@ -1,12 +1,12 @@
 """`RequestAuth`: the credentials of one HTTP client, asked by one task at a time.
 
 Theory of operation. All HTTP requests of a client share one `RequestAuth`. A lock lets one task at
-a time ask the credentials, so ten requests that meet an expired token cause one refresh: nine wait,
-and are told that the token is newer than the one they sent.
+a time ask the credentials, so ten requests with an expired token cause one refresh: nine wait, and
+find that the current token is newer than their own.
 
-While a refusal is handled a person may be asked, for minutes. The client must not count that time
-against its requests, those that wait for the lock included: credentials ask inside of `pause`,
-which stops the timeouts of all. Everything else counts.
+The credentials may have to ask a person, for minutes. This time must not count for the timeouts of
+requests, including requests that wait for the lock: credentials ask inside `pause`, which stops the
+timeouts of all requests. All other time counts.
 
 A request is sent again at most `MAX_REFUSALS - 1` times, whatever the credentials say.
 """
@@ -36,7 +36,7 @@ class ResponseHead(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers; names are found in any case."""
+        """The headers; names are case-insensitive."""
 
 
 class RequestAuth:
@@ -72,7 +72,7 @@ class RequestAuth:
             url: The URL of the request.
 
         Raises:
-            AuthError: There can be no credentials, or the URL is not one of the server.
+            AuthError: No credentials could be obtained, or the URL has another origin.
         """
         # The client follows redirects within the origin only. This holds whatever it does.
         if url != self._checked_url:
@@ -84,7 +84,7 @@ class RequestAuth:
         return {name.lower(): value for name, value in given.items()}
 
     def note(self, url: str, answer: ResponseHead) -> None:
-        """Show an answer to the credentials, if they want to see them.
+        """Pass an answer to the credentials, if they have `note_answer`.
 
         Args:
             url: The URL of the request.
@@ -103,18 +103,18 @@ class RequestAuth:
         operation: str,
         attempt: int,
     ) -> bool:
-        """Tell whether a refused request is to be sent again.
+        """Pass a refusal to the credentials; return whether to send the request again.
 
         Args:
             method: The method of the request.
             url: Its URL.
             answer: The refusal.
-            sent: What `headers` has returned for the request.
+            sent: The headers that `headers` returned for the request.
             operation: The subject of the request.
             attempt: The number of its refusals, from 1.
 
         Raises:
-            AuthError: Better credentials could not be got.
+            AuthError: No better credentials could be obtained.
         """
         # A person must not be asked for the sake of a session that ends anyway.
         if attempt >= MAX_REFUSALS or method == "DELETE":
@@ -146,14 +146,14 @@ def read_challenges(headers: Mapping[str, str]) -> tuple[AuthChallenge, ...]:
 
 
 def explain_refusal(headers: Mapping[str, str], *, had_auth: bool) -> str:
-    """Say what a server that answered 401 or 403 wants, and what to do.
+    """Explain an answer 401 or 403: what the server requires, and what to do.
 
     Args:
         headers: The headers of the answer.
-        had_auth: The client has a strategy.
+        had_auth: True if the client has a strategy.
 
     Returns:
-        The rest of a sentence, such as `; it wants the scope files:read`; may be empty.
+        The rest of a sentence: `; it wants the scope files:read`; may be empty.
     """
     wanted = next((each for each in read_challenges(headers) if each.params), None)
     if wanted is None:

@@ -8,7 +8,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 import jwt
@@ -27,7 +27,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from ..._value import JSONObject
 from ._strategy import origin_of
+
+PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey
 
 #: Seconds that an assertion is good for: it is sent at once.
 ASSERTION_LIFE: Final = 60
@@ -38,7 +41,7 @@ MAX_NONCE: Final = 1024
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 
 
-def read_private_key(key: Any, algorithm: str | None) -> tuple[Any, str]:
+def read_private_key(key: object, algorithm: str | None) -> tuple[PrivateKey, str]:
     """Read a private key and choose its algorithm.
 
     Args:
@@ -56,22 +59,22 @@ def read_private_key(key: Any, algorithm: str | None) -> tuple[Any, str]:
             key = load_pem_private_key(key.encode() if isinstance(key, str) else key, None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             raise ValueError("key must be a private key in PEM, without a password") from None
-    if isinstance(key, EllipticCurvePrivateKey):
-        known = {_CURVES.get(key.curve.name)} - {None}
+    # The usual one is the first.
+    if isinstance(key, EllipticCurvePrivateKey) and key.curve.name in _CURVES:
+        known: tuple[str, ...] = (_CURVES[key.curve.name],)
     elif isinstance(key, RSAPrivateKey):
-        known = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}
+        known = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+    elif isinstance(key, Ed25519PrivateKey):
+        known = ("EdDSA",)
     else:
-        known = {"EdDSA"} if isinstance(key, Ed25519PrivateKey) else set()
-    usual = next((each for each in ("RS256", *known) if each in known), None)
-    if usual is None:
         raise ValueError("key must be a private key: RSA, P-256, P-384, P-521 or Ed25519")
     if algorithm is not None and algorithm not in known:
-        raise ValueError(f"the key is for {', '.join(sorted(map(str, known)))}, not {algorithm!r}")
-    return key, algorithm or usual
+        raise ValueError(f"the key is for {', '.join(sorted(known))}, not {algorithm!r}")
+    return key, algorithm or known[0]
 
 
 def make_assertion(
-    client_id: str, audience: str, key: Any, algorithm: str, key_id: str | None = None
+    client_id: str, audience: str, key: PrivateKey, algorithm: str, key_id: str | None = None
 ) -> str:
     """Make the assertion by which a client proves that it has its key (RFC 7523 section 3).
 
@@ -103,13 +106,16 @@ class Prover:
     """
 
     def __init__(self, pem: str | None = None) -> None:
-        key = generate_private_key(SECP256R1())
+        self._key = generate_private_key(SECP256R1())
         if pem is not None:
+            # The algorithm is for this kind of key only.
             key, _ = read_private_key(pem, PROOF_ALGORITHM)
-        self._key = key
+            self._key = cast(EllipticCurvePrivateKey, key)
         self._nonces: dict[str, str] = {}
         # The members that RFC 7638 section 3.2 wants, in its order; PyJWT may add others.
-        public = jwt.get_algorithm_by_name(PROOF_ALGORITHM).to_jwk(key.public_key(), as_dict=True)
+        public = jwt.get_algorithm_by_name(PROOF_ALGORITHM).to_jwk(
+            self._key.public_key(), as_dict=True
+        )
         self._header = {
             "typ": "dpop+jwt",
             "jwk": {name: public[name] for name in ("crv", "kty", "x", "y")},
@@ -132,7 +138,7 @@ class Prover:
         Returns:
             The value of the header `DPoP`. It is for this request alone.
         """
-        claims: dict[str, Any] = {
+        claims: JSONObject = {
             "jti": secrets.token_urlsafe(16),
             "htm": method,
             "htu": urlsplit(url)._replace(query="", fragment="").geturl(),

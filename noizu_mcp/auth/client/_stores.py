@@ -1,8 +1,8 @@
 """Stores of credentials: in memory, in a file, in the keyring of the system.
 
-A store maps keys to JSON objects. The keys name servers and issuers; the values hold tokens,
-refresh tokens and client secrets, in clear text. `lock` makes a refresh happen once: a refresh
-token can often be used once only, so two programs that use one must take turns.
+A store maps keys to JSON objects. The keys name servers and issuers; the values contain tokens,
+refresh tokens and client secrets, in clear text. A refresh token can often be used only once, so
+two programs that share it take turns: each holds the `lock` of its key.
 """
 
 import contextlib
@@ -21,31 +21,32 @@ import trio
 
 from ..._errors import AuthError
 from ..._files import NOFOLLOW, replace_file
+from ..._util import Returned
 from ..._value import JSONObject
 from ._discovery import read_object
 
-#: Seconds between two looks at a lock that another process holds.
+#: Seconds between two attempts to get a lock that another process holds.
 LOCK_PAUSE: Final = 0.05
 
 
 class CredentialStore(Protocol):
-    """A place for credentials; write your own with these four methods."""
+    """The interface of stores: a class with these four methods is a store."""
 
     async def load(self, key: str, /) -> JSONObject | None:
         """Return the value of a key, or None."""
 
     async def save(self, key: str, value: JSONObject, /) -> None:
-        """Set the value of a key; a reader never finds a half of it."""
+        """Set the value of a key, atomically."""
 
     async def delete(self, key: str, /) -> None:
-        """Forget a key, if it is there."""
+        """Delete a key, if it exists."""
 
     def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
-        """Keep others who use the store from entering a block for the same key."""
+        """Return a lock for a key; other users of the store wait while the block runs."""
 
 
 class MemoryStore:
-    """A `CredentialStore` that ends with the program."""
+    """A `CredentialStore` in memory: it ends with the program."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -55,7 +56,7 @@ class MemoryStore:
         """Return the value of a key; see `CredentialStore`."""
         await trio.lowlevel.checkpoint()
         found = self._values.get(key)
-        # A copy each time, as from a file: callers cannot change the values of each other.
+        # A copy each time, as from a file: no caller changes the value of another one.
         return None if found is None else json.loads(found)
 
     async def save(self, key: str, value: JSONObject, /) -> None:
@@ -64,12 +65,12 @@ class MemoryStore:
         self._values[key] = json.dumps(value)
 
     async def delete(self, key: str, /) -> None:
-        """Forget a key; see `CredentialStore`."""
+        """Delete a key; see `CredentialStore`."""
         await trio.lowlevel.checkpoint()
         self._values.pop(key, None)
 
     def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
-        """Keep other clients of this program out; see `CredentialStore`."""
+        """Lock a key for this program; see `CredentialStore`."""
         # Not a lock of trio: clients of several threads may share the store, each with a loop.
         return _thread_lock(self._locks.setdefault(key, threading.Lock()))
 
@@ -77,8 +78,8 @@ class MemoryStore:
 class FileStore:
     """A `CredentialStore` in one JSON file, which only its owner can read (mode 0600).
 
-    Several processes may use it at the same time: a change replaces the file as a whole, and locks
-    are files beside it.
+    Several processes may use it at the same time: each change replaces the whole file, and the
+    locks are files beside it.
 
     Args:
         path: The file; None: `noizu-mcp/credentials.json` in the folder for data of programs, which
@@ -95,7 +96,7 @@ class FileStore:
         """Return the value of a key; see `CredentialStore`.
 
         Raises:
-            AuthError: The file cannot be read, or is not one of this class.
+            AuthError: The file cannot be read, or is not a JSON object.
         """
         found = (await self._run(self._read)).get(key)
         return found if isinstance(found, dict) else None
@@ -109,7 +110,7 @@ class FileStore:
         await self._change(lambda values: values.update({key: value}))
 
     async def delete(self, key: str, /) -> None:
-        """Forget a key; see `CredentialStore`.
+        """Delete a key; see `CredentialStore`.
 
         Raises:
             AuthError: The file cannot be written.
@@ -117,7 +118,7 @@ class FileStore:
         await self._change(lambda values: values.pop(key, None))
 
     def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
-        """Keep other programs out; see `CredentialStore`."""
+        """Lock a key for all programs; see `CredentialStore`."""
         return file_lock(_lock_path(self.path, key))
 
     async def _change(self, change: Callable[[JSONObject], object]) -> None:
@@ -129,7 +130,7 @@ class FileStore:
         async with file_lock(_lock_path(self.path, "")):
             await self._run(run)
 
-    async def _run(self, work: Callable[[], Any]) -> Any:
+    async def _run(self, work: Callable[[], Returned]) -> Returned:
         try:
             return await trio.to_thread.run_sync(work)
         except (OSError, ValueError) as error:
@@ -163,7 +164,11 @@ class KeyringStore:
         self._service = service
 
     async def load(self, key: str, /) -> JSONObject | None:
-        """Return the value of a key; see `CredentialStore`."""
+        """Return the value of a key; see `CredentialStore`.
+
+        Raises:
+            AuthError: The keyring cannot be used; so for the other methods.
+        """
         text = await self._run(self._keyring.get_password, key)
         with contextlib.suppress(TypeError, ValueError):
             value = json.loads(text)
@@ -175,23 +180,24 @@ class KeyringStore:
         await self._run(self._keyring.set_password, key, json.dumps(value))
 
     async def delete(self, key: str, /) -> None:
-        """Forget a key; see `CredentialStore`."""
+        """Delete a key; see `CredentialStore`."""
         if await self._run(self._keyring.get_password, key) is not None:
             await self._run(self._keyring.delete_password, key)
 
     def lock(self, key: str, /) -> AbstractAsyncContextManager[object]:
-        """Keep other programs of this user out; see `CredentialStore`."""
+        """Lock a key for all programs of this user; see `CredentialStore`."""
         return file_lock(_lock_path(default_path().with_name(self._service), key))
 
-    async def _run(self, function: Callable[..., Any], key: str, *more: str) -> Any:
+    async def _run(self, function: Callable[..., Returned], key: str, *more: str) -> Returned:
         try:
             return await trio.to_thread.run_sync(function, self._service, key, *more)
-        except self._keyring.errors.KeyringError as error:
+        except Exception as error:
+            # Of `keyring`, or of the system below it: a backend passes these on.
             raise AuthError(f"the keyring cannot be used: {error}") from error
 
 
 def default_path() -> Path:
-    """Return the file of credentials that programs share by default."""
+    """Return the default file of credentials, which programs share."""
     folder = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(folder) / "noizu-mcp" / "credentials.json"
 
@@ -205,13 +211,13 @@ def _lock_path(path: Path, key: str) -> Path:
 
 @asynccontextmanager
 async def file_lock(path: Path) -> AsyncIterator[None]:
-    """Hold a lock among processes while the block runs; it ends with the process.
+    """Hold a lock of all processes while the block runs; it ends with the process.
 
     Args:
-        path: The file of the lock; it stays, and is empty.
+        path: The file of the lock, which is empty and is not deleted.
 
     Raises:
-        AuthError: It cannot be made.
+        AuthError: The file cannot be created.
     """
     try:
         await trio.to_thread.run_sync(lambda: path.parent.mkdir(0o700, parents=True, exist_ok=True))
@@ -236,7 +242,7 @@ async def _thread_lock(lock: threading.Lock) -> AsyncIterator[None]:
 
 
 async def _wait_until(is_done: Callable[[], bool]) -> None:
-    # Asked again and again: a wait for a lock of another process, or thread, cannot be cancelled.
+    # Polled: waiting for a lock of another process, or thread, cannot be cancelled.
     await trio.lowlevel.checkpoint()
     while True:
         if is_done():

@@ -1,7 +1,7 @@
-"""The contract between the HTTP client and credentials, and `Bearer`, the simplest of them.
+"""The interface between the HTTP client and credentials, and `Bearer`, the simplest strategy.
 
-`connect(url, auth=strategy)` binds the strategy to the server, once. The credentials that come of
-it give headers to each request, and are asked after a refusal whether there are better ones.
+`connect(url, auth=strategy)` binds the strategy to the server, once. The resulting credentials
+return headers for each request, and get better headers after a refusal.
 """
 
 import re
@@ -26,7 +26,7 @@ class ProtectedServer:
 
     Attributes:
         url: The URL of its endpoint, with query.
-        tls: Checks its certificate; None: the authorities that the system trusts.
+        tls: Verifies its certificate; None for the authorities of the system.
     """
 
     url: str
@@ -58,19 +58,19 @@ class ClientRequest:
 
 @attrs.frozen(kw_only=True)
 class Refusal:
-    """The answer 401 or 403 to a request. The server has not carried the request out.
+    """The answer 401 or 403 to a request, which the server has not processed.
 
     Attributes:
         request: The request.
         status: 401 or 403.
         challenges: The challenges of `WWW-Authenticate`; empty if it is missing or malformed.
-        headers: All headers of the answer; names are found in any case.
+        headers: All headers of the answer; names are case-insensitive.
         sent: The headers that the credentials gave for the request, names in lower case. If they
             are older than the current headers, the request can be sent again at once.
         operation: The subject of the request, such as `tools/call echo`; for counting attempts.
         attempt: The number of refusals of this request, from 1.
-        pause: Stops the timeouts of the requests of the client while its block runs; credentials
-            wait for a person inside of it, and for nothing else.
+        pause: Stops the timeouts of the client's requests while its block runs; credentials use it
+            to wait for a person, and for nothing else.
     """
 
     request: ClientRequest
@@ -92,25 +92,25 @@ class Refusal:
 class Credentials(Protocol):
     """The credentials of one client at one server.
 
-    The client never runs the methods at the same time. Both must end by themselves, within some
-    time; the task that runs one is cancelled when its request times out. There may be a third
-    method, `note_answer(url, headers)`, which is called with each answer.
+    The client never runs the methods concurrently. Each must end by itself; its task is cancelled
+    when the request times out. An optional third method, `note_answer(url, headers)`, is called
+    with each answer.
     """
 
     async def headers(self, request: ClientRequest) -> Mapping[str, str]:
         """Return the headers of a request; called before each one.
 
-        It must not ask a person. Without a valid token it returns no header: the answer of the
-        server then says what is wanted.
+        It must not ask a person. Without a valid token it returns no header: the server then
+        answers with a challenge.
 
         Args:
-            request: The request; it goes to the origin of the server that was bound.
+            request: The request, at the origin of the bound server.
 
         Returns:
             Names and values, such as `{"Authorization": "Bearer …"}`.
 
         Raises:
-            AuthError: There can be no credentials.
+            AuthError: No credentials can be obtained.
         """
 
     async def handle(self, refusal: Refusal) -> bool:
@@ -120,20 +120,20 @@ class Credentials(Protocol):
             refusal: The answer of the server.
 
         Returns:
-            True if the request is to be sent again, with new headers; False if these credentials
-            have nothing better: the client raises an `AuthError` that quotes the server.
+            True to send the request again, with new headers; False without better credentials: the
+            client raises an `AuthError` that quotes the server.
 
         Raises:
-            AuthError: Better credentials could not be got; it says why, and what to do.
+            AuthError: No better credentials could be obtained; the text says why, and what to do.
         """
 
 
 @runtime_checkable
 class AuthStrategy(Protocol):
-    """A way to get credentials, for any number of servers."""
+    """A way to obtain credentials, for any number of servers."""
 
     def bind(self, server: ProtectedServer) -> Credentials:
-        """Make the credentials of one client; called when `connect` opens, with no request yet.
+        """Make the credentials of one client; called by `connect`, before the first request.
 
         Args:
             server: The server.
@@ -148,7 +148,7 @@ class AuthStrategy(Protocol):
 
 @attrs.frozen
 class Bearer:
-    """An `AuthStrategy` for a token at hand; a refusal is final.
+    """An `AuthStrategy` for a fixed token; a refusal is final.
 
     A token that changes is given by an async function as `Http(url, headers=…)`.
 
@@ -186,7 +186,7 @@ class _FixedToken:
         return self.given
 
     async def handle(self, refusal: Refusal) -> bool:
-        """Have nothing better."""
+        """Return False: there is no other token."""
         return False
 
 

@@ -5,11 +5,10 @@ from, and the client that they were issued to. They belong together: none of the
 another issuer.
 """
 
-import base64
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import attrs
 import trio
@@ -18,7 +17,7 @@ from ..._errors import AuthError
 from ..._printable import printable
 from ..._util import is_number
 from ..._value import JSONObject
-from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
+from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse, basic_authorization
 from ._discovery import IssuerMetadata, read_object
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class TokenRefused(AuthError):
         self.answer = answer
 
 
-def _scopes(value: Any) -> tuple[str, ...]:
+def _scopes(value: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(value.split()) if isinstance(value, str) else tuple(value)
 
 
@@ -158,7 +157,7 @@ class Login:
     def from_json(cls, document: Mapping[str, object] | None) -> "Login | None":
         """Read a record; None if it is missing or has another form."""
         try:
-            fields: dict[str, Any] = dict(document or {})
+            fields: JSONObject = dict(document or {})
             client = ClientRegistration(**fields.pop("client"))
             return cls(client=client, tokens=Tokens(**fields.pop("tokens")), **fields)
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -296,16 +295,13 @@ def authenticate(client: ClientRegistration) -> tuple[list[tuple[str, str]], dic
     # The name is in the form in each case: some servers look for it there only.
     named = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic":
-        # Both are form-encoded first, so that a colon in them stays in them; a space as %20, since
-        # not every server reads + as one.
-        pair = ":".join(quote(each, safe="") for each in (client.client_id, client.client_secret))
-        return [("authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")], named
+        return [basic_authorization(client.client_id, client.client_secret)], named
     if client.auth_method == "client_secret_post":
         return [], {**named, "client_secret": client.client_secret}
     return [], named
 
 
-def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: Any = None) -> str:
+def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: object = None) -> str:
     """Choose how a client authenticates at a token endpoint.
 
     Args:
@@ -381,7 +377,7 @@ def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
     return document
 
 
-def read_lifetime(value: Any) -> float | None:
+def read_lifetime(value: object) -> float | None:
     """Read a number of seconds, which some servers send as a string; None if it is not a number."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 from ..._errors import McpError
 from ..._files import through_no_link
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...client import Client
 from ...jsonrpc import METHOD_NOT_FOUND
 
@@ -135,5 +135,5 @@ def read(path: str | os.PathLike[str]) -> JSONObject:
     return contract
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: JSON) -> bool:
     return isinstance(value, dict)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -135,7 +135,7 @@ def _compare_execution(name: str, old: JSONObject, new: JSONObject) -> Iterator[
     if before != after:
         # "optional" allows both ways.
         effect: ChangeEffect = "compatible" if after == "optional" else "breaking"
-        yield Change(effect, "tools", name, "execution/taskSupport", _told(before, after))
+        yield Change(effect, "tools", name, "execution/taskSupport", _difference(before, after))
 
 
 def _compare_schema(
@@ -152,7 +152,7 @@ def _compare_schema(
         # If it is refused now, that is a separate change.
         yield Change("visible", "tools", name, f"{member}{place}", "it is gone")
     for place, before, after in found.annotations:
-        yield Change("visible", "tools", name, f"{member}{place}", _told(before, after))
+        yield Change("visible", "tools", name, f"{member}{place}", _difference(before, after))
 
 
 def _compare_prompts(name: str, old: JSONObject, new: JSONObject) -> Iterator[Change]:
@@ -188,7 +188,7 @@ def _compare_resources(
     if before != after:
         # Programs interpret the contents by their media type.
         effect: ChangeEffect = "compatible" if before is None else "breaking"
-        yield Change(effect, kind, name, "mimeType", _told(before, after))
+        yield Change(effect, kind, name, "mimeType", _difference(before, after))
     yield from _compare_rest(kind, name, old, new, ("mimeType",))
 
 
@@ -212,10 +212,10 @@ def _compare_texts(
     for key in members:
         before, after = old.get(key), new.get(key)
         if before != after:
-            yield Change("visible", kind, name, f"{prefix}{key}", _told(before, after))
+            yield Change("visible", kind, name, f"{prefix}{key}", _difference(before, after))
 
 
-def _told(before: Any, after: Any) -> str:
+def _difference(before: JSON, after: JSON) -> str:
     """Describe an old and a new value; None means missing."""
     if before is None:
         return f"it is new: {_short(after)}"
@@ -224,7 +224,7 @@ def _told(before: Any, after: Any) -> str:
     return f"{_short(after)}, was {_short(before)}"
 
 
-def _short(value: Any, limit: int = _MAX_SHOWN) -> str:
+def _short(value: JSON, limit: int = _MAX_SHOWN) -> str:
     text = json_text(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 

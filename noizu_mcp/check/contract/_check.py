@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from ..._errors import McpException
+from ...client import Target
 from .._use_server import use_server
 from ._catalogue import KINDS, ListKind, fetch, read, save
 from ._changes import Change, compare
@@ -26,7 +27,7 @@ class ContractError(McpException, AssertionError):
 
 
 def write(
-    target: Any, path: str | os.PathLike[str], kinds: Iterable[ListKind] = KINDS, **options: Any
+    target: Target, path: str | os.PathLike[str], kinds: Iterable[ListKind] = KINDS, **options: Any
 ) -> None:
     """Write the contract of a server to a file. No tool is called.
 
@@ -45,7 +46,7 @@ def write(
 
 
 def check(
-    target: Any, path: str | os.PathLike[str], *, exact: bool = False, **options: Any
+    target: Target, path: str | os.PathLike[str], *, exact: bool = False, **options: Any
 ) -> tuple[Change, ...]:
     """Check a server against its contract. No tool is called.
 

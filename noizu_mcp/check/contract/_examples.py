@@ -7,7 +7,7 @@ them less likely to be valid.
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from ..._errors import SchemaUnsupported
 from ..._json_schema import BOUNDS, COMBINING
@@ -42,7 +42,7 @@ _SCALAR: Final = frozenset(
 )
 
 
-def instances(schema: Any) -> Iterator[JSON]:
+def instances(schema: JSON) -> Iterator[JSON]:
     """Make values that a schema may allow.
 
     Args:
@@ -59,7 +59,7 @@ class _Maker:
         self._document = document
         self._left = _MAX_STEPS
 
-    def values(self, schema: Any, depth: int) -> Iterator[JSON]:
+    def values(self, schema: JSON, depth: int) -> Iterator[JSON]:
         self._left -= 1
         if schema is False or not depth or self._left < 0:
             return
@@ -162,7 +162,7 @@ def _allowed(schema: JSONObject, values: Iterable[JSON]) -> Iterable[JSON]:
         return values
 
 
-def _merge(part: Any, rest: JSONObject) -> JSONObject:
+def _merge(part: JSON, rest: JSONObject) -> JSONObject:
     """Merge two schemas for one value; for keywords in both, the one of `part` is used."""
     if not isinstance(part, dict):
         return rest
@@ -175,7 +175,7 @@ def _merge(part: Any, rest: JSONObject) -> JSONObject:
     return found
 
 
-def _unnamed(schema: JSONObject) -> Iterator[tuple[str, Any]]:
+def _unnamed(schema: JSONObject) -> Iterator[tuple[str, JSON]]:
     """Yield members that a schema allows without naming them, with their schemas."""
     other = schema.get("additionalProperties", True)
     names = schema.get("propertyNames")
@@ -193,7 +193,7 @@ def _numbers(kind: str, schema: JSONObject) -> Iterator[JSON]:
     limits = [schema[key] for key in BOUNDS if key in schema]
     # Larger integers and fractions cannot be added.
     bounds = [each for each in limits if abs(each) < _LARGEST]
-    near: list[Any] = [0, 1, -1, step, -step, *limits]
+    near: list[JSON] = [0, 1, -1, step, -step, *limits]
     for bound in bounds:
         near += (bound + step, bound - step, bound + 1, bound - 1)
         near += (bound // step * step, bound // step * step + step)

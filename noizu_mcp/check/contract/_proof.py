@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ..._json_schema import JSON_TYPES
 from ..._util import part_of
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...schema import Document
 
 #: Keywords that do not validate, and that a model or a client may read.
@@ -52,7 +52,7 @@ _ALONE: Final = frozenset(
 _REFERENCE: Final = re.compile(r'"\$(ref|dynamicRef|recursiveRef)"')
 
 
-def text_of(schema: Any) -> str:
+def text_of(schema: JSON) -> str:
     """Write a schema, or a part of it, so that equal schemas have equal texts."""
     return json.dumps(schema, sort_keys=True)
 
@@ -85,7 +85,7 @@ class _SubsetProof:
         self._assumed: set[tuple[int, int]] = set()
         self._left = _MAX_PAIRS
 
-    def takes(self, taker: Any, giver: Any) -> bool:
+    def takes(self, taker: JSON, giver: JSON) -> bool:
         """Compare two schemas. Both stay alive, since their ids identify them."""
         if giver is False or taker is True:
             return True
@@ -118,7 +118,7 @@ class _SubsetProof:
                 return True
         return False
 
-    def _is_said_in(self, key: str, taker: JSONObject, part: Any) -> bool:
+    def _is_said_in(self, key: str, taker: JSONObject, part: JSON) -> bool:
         return part is False or (part is not True and self._is_said(key, taker, part))
 
     def _joined(self, giver: JSONObject) -> Iterator[JSONObject]:
@@ -128,22 +128,22 @@ class _SubsetProof:
             parts = [*parts, self._find(self._giver, giver)]
         return (part for part in parts if isinstance(part, dict))
 
-    def _find(self, document: Document, node: JSONObject) -> Any:
+    def _find(self, document: Document, node: JSONObject) -> JSON:
         try:
             return document.find(node["$ref"], node)
         except LookupError:  # a metaschema of the standard
             return {"not": {}} if document is self._taker else True
 
-    def read_reference(self, _value: Any, taker: JSONObject, giver: JSONObject) -> bool:
+    def read_reference(self, _value: JSON, taker: JSONObject, giver: JSONObject) -> bool:
         return self.takes(self._find(self._taker, taker), giver)
 
-    def read_all_of(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_all_of(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         return all(self.takes(part, giver) for part in value)
 
-    def read_any_of(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_any_of(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         return any(self.takes(part, giver) for part in value)
 
-    def read_type(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_type(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         taken = {value} if isinstance(value, str) else set(value)
         if "number" in taken:
             taken.add("integer")
@@ -153,17 +153,17 @@ class _SubsetProof:
             given = {JSON_TYPES[type(each)] for each in values}
         return bool(given) and given <= taken
 
-    def read_enum(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_enum(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         given = {text_of(each) for each in _values(giver)}
         return bool(given) and given <= {text_of(each) for each in value}
 
-    def read_const(self, value: Any, taker: JSONObject, giver: JSONObject) -> bool:
+    def read_const(self, value: JSON, taker: JSONObject, giver: JSONObject) -> bool:
         return self.read_enum([value], taker, giver)
 
-    def read_required(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_required(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         return set(value) <= set(giver.get("required", ()))
 
-    def read_properties(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_properties(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         named = part_of(giver, "properties", dict)
         # A name that is not declared may match a pattern.
         others = [giver.get("additionalProperties", True)]
@@ -173,11 +173,11 @@ class _SubsetProof:
             for name, schema in value.items()
         )
 
-    def read_pattern_properties(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_pattern_properties(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         given = part_of(giver, "patternProperties", dict)
         return all(name in given and self.takes(value[name], given[name]) for name in value)
 
-    def read_other_properties(self, value: Any, taker: JSONObject, giver: JSONObject) -> bool:
+    def read_other_properties(self, value: JSON, taker: JSONObject, giver: JSONObject) -> bool:
         others = [giver.get("additionalProperties", True)]
         for keyword in ("properties", "patternProperties"):
             named = part_of(taker, keyword, dict)
@@ -185,11 +185,11 @@ class _SubsetProof:
             others += [schema for name, schema in given.items() if name not in named]
         return all(self.takes(value, each) for each in others)
 
-    def read_items(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_items(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         given = [giver.get("items", True), *part_of(giver, "prefixItems", list)]
         return all(self.takes(value, each) for each in given)
 
-    def read_first_items(self, value: Any, _taker: JSONObject, giver: JSONObject) -> bool:
+    def read_first_items(self, value: JSON, _taker: JSONObject, giver: JSONObject) -> bool:
         given = part_of(giver, "prefixItems", list)
         rest = giver.get("items", True)
         return all(
@@ -198,7 +198,7 @@ class _SubsetProof:
         )
 
 
-_READERS: Final[Mapping[str, Callable[[_SubsetProof, Any, JSONObject, JSONObject], bool]]] = {
+_READERS: Final[Mapping[str, Callable[[_SubsetProof, JSON, JSONObject, JSONObject], bool]]] = {
     "$ref": _SubsetProof.read_reference,
     "allOf": _SubsetProof.read_all_of,
     "anyOf": _SubsetProof.read_any_of,
@@ -214,12 +214,12 @@ _READERS: Final[Mapping[str, Callable[[_SubsetProof, Any, JSONObject, JSONObject
 }
 
 
-def _values(giver: JSONObject) -> list[Any]:
+def _values(giver: JSONObject) -> list[JSON]:
     """Return the values of a schema that lists them."""
     return [giver["const"]] if "const" in giver else part_of(giver, "enum", list)
 
 
-def _says_alone(key: str, value: Any, giver: JSONObject) -> bool:
+def _says_alone(key: str, value: JSON, giver: JSONObject) -> bool:
     """Tell whether one keyword of a giver implies a keyword of a taker."""
     for name, implies in _BOUNDS.get(key, ()):
         if name in giver and implies(giver[name], value):

@@ -131,7 +131,7 @@ def compare_schemas(direction: SchemaUse, old: JSONObject, new: JSONObject) -> D
     return found._replace(text=text, is_breaking=True, example=example, reasons=reasons)
 
 
-def _bare(schema: Any) -> Any:
+def _bare(schema: JSON) -> JSON:
     """Leave out the annotations of a schema."""
     unread = {*ANNOTATIONS, "$comment"}
     return _copy(schema, lambda node: {k: v for k, v in node.items() if k not in unread})
@@ -157,7 +157,7 @@ def _annotations(
                 yield f"{place}/{key}", *values
 
 
-def _nodes(schema: Any, place: str) -> Iterator[tuple[str, JSONObject]]:
+def _nodes(schema: JSON, place: str) -> Iterator[tuple[str, JSONObject]]:
     """Walk a schema, with JSON pointers (RFC 6901)."""
     if isinstance(schema, dict):
         yield place, schema
@@ -165,7 +165,7 @@ def _nodes(schema: Any, place: str) -> Iterator[tuple[str, JSONObject]]:
             yield from _nodes(child, place + pointer(path))
 
 
-def _copy(schema: Any, change: Callable[[JSONObject], JSONObject]) -> Any:
+def _copy(schema: JSON, change: Callable[[JSONObject], JSONObject]) -> JSON:
     """Copy a schema, and change every schema object in it, inner ones first."""
     if not isinstance(schema, dict):
         return schema
@@ -240,7 +240,7 @@ class _Closing:
         self.shared = set(self._find_shared(schema))
 
     def _find_shared(self, schema: JSONObject) -> Iterator[int]:
-        waiting: list[tuple[Any, bool]] = [(schema, True)]
+        waiting: list[tuple[JSON, bool]] = [(schema, True)]
         while waiting:
             node, alone = waiting.pop()
             if isinstance(node, dict):
@@ -254,7 +254,7 @@ class _Closing:
                     for path, child in subschemas(node)
                 ]
 
-    def named(self, node: JSONObject) -> dict[str, dict[str, Any]]:
+    def named(self, node: JSONObject) -> dict[str, JSONObject]:
         """Return the properties that a schema and its in-place subschemas name, with any value.
 
         Returns:
@@ -263,8 +263,8 @@ class _Closing:
         Raises:
             LookupError: A reference leads to a standard metaschema.
         """
-        found: dict[str, dict[str, Any]] = {"properties": {}, "patternProperties": {}}
-        waiting: list[Any] = [node]
+        found: dict[str, JSONObject] = {"properties": {}, "patternProperties": {}}
+        waiting: list[JSON] = [node]
         seen = set()
         while waiting:
             part = waiting.pop()
@@ -285,7 +285,7 @@ def _judges_alone(keyword: str | int, node: JSONObject) -> bool:
     return keyword in _PARTS or (keyword in _EITHER and judging(node) == {keyword})
 
 
-def _close(node: Any, closing: _Closing) -> Any:
+def _close(node: JSON, closing: _Closing) -> JSON:
     """Close the objects of a schema that is the only one for its values; other parts stay open.
 
     Args:
@@ -328,7 +328,7 @@ def _exclude_others(new: JSONObject, node: JSONObject, closing: _Closing) -> Non
             new["additionalProperties"] = False
 
 
-def _names_properties(part: Any) -> bool:
+def _names_properties(part: JSON) -> bool:
     """Tell whether a schema, or a subschema for the same value, may name properties."""
     if not isinstance(part, dict):
         return False

@@ -19,6 +19,7 @@ from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
 from ..raw import EXIT_TIMEOUT, Exchange, PipeLink, WebLink, open_pipe
 from ._authorization import check_authorization
+from ._checked_conversation import CheckedConversation, check_answers, discover, shake_hands
 from ._http_checks import (
     check_callers,
     check_headers,
@@ -28,7 +29,6 @@ from ._http_checks import (
 )
 from ._lists import check_call, check_lists
 from ._report import Report
-from ._talk import Talk, check_answers, discover, shake_hands
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
 START_TIMEOUT: Final = 60.0
@@ -97,7 +97,7 @@ class _Examination:
         try:
             began = trio.current_time()
             async with open_pipe(target, self.report) as link:
-                talk = Talk(link, self.report, self._patience, stateless=False)
+                talk = CheckedConversation(link, self.report, self._patience, stateless=False)
                 patience = max(START_TIMEOUT, self._patience)
                 found = await self._handshake(talk, patience)
                 if found.result is not None:
@@ -107,7 +107,7 @@ class _Examination:
                 if not link.ended:
                     await self._end(talk, link, is_alive=found.result is not None)
             async with open_pipe(target, self.report) as link:
-                talk = Talk(link, self.report, self._patience, stateless=True)
+                talk = CheckedConversation(link, self.report, self._patience, stateless=True)
                 # The second start is about as slow as the first.
                 await self._stateless(talk, min(2 * found.seconds, START_TIMEOUT / 2))
         except TransportError as error:
@@ -115,7 +115,7 @@ class _Examination:
             return
         self._judge_start(found)
 
-    async def _end(self, talk: Talk, link: PipeLink, *, is_alive: bool) -> None:
+    async def _end(self, talk: CheckedConversation, link: PipeLink, *, is_alive: bool) -> None:
         """Send an invalid message, and then close the input."""
         if is_alive:
             await link.write(b"{this is no JSON")
@@ -131,7 +131,7 @@ class _Examination:
         """Check a URL."""
         link = WebLink(target, self.report)
         try:
-            talk = Talk(link, self.report, self._patience, stateless=False)
+            talk = CheckedConversation(link, self.report, self._patience, stateless=False)
             began = trio.current_time()
             found = await self._arrive(talk, link)
             took = trio.current_time() - began
@@ -148,7 +148,7 @@ class _Examination:
                 await self._converse(talk, found.result.get("capabilities"))
                 await check_session(talk, link)
                 self._end_handshake(talk)
-            newer = Talk(link, self.report, self._patience, stateless=True)
+            newer = CheckedConversation(link, self.report, self._patience, stateless=True)
             if await self._stateless(newer):
                 await check_headers(newer)
                 if found.result is None:
@@ -166,7 +166,7 @@ class _Examination:
             with trio.CancelScope(shield=True):
                 await link.aclose()
 
-    async def _arrive(self, talk: Talk, link: WebLink) -> Exchange:
+    async def _arrive(self, talk: CheckedConversation, link: WebLink) -> Exchange:
         """Start at the URL, or where it redirects to."""
         found = await self._handshake(talk, self._patience)
         for _ in range(MAX_MOVES):
@@ -179,16 +179,16 @@ class _Examination:
             found = await self._handshake(talk, self._patience)
         return found
 
-    async def _handshake(self, talk: Talk, patience: float) -> Exchange:
+    async def _handshake(self, talk: CheckedConversation, patience: float) -> Exchange:
         found = await shake_hands(talk, patience)
         self._name((found.result or {}).get("serverInfo"))
         return found
 
-    def _end_handshake(self, talk: Talk) -> None:
+    def _end_handshake(self, talk: CheckedConversation) -> None:
         self._revisions.append(talk.version)
         self._times += talk.times
 
-    async def _stateless(self, talk: Talk, start: float = 0.0) -> bool:
+    async def _stateless(self, talk: CheckedConversation, start: float = 0.0) -> bool:
         """Check 2026-07-28; False if the server does not support it."""
         result = await discover(talk, is_alive=bool(self._revisions), start=start)
         if result is None:
@@ -200,7 +200,7 @@ class _Examination:
         self._times += talk.times
         return True
 
-    async def _converse(self, talk: Talk, capabilities: object) -> None:
+    async def _converse(self, talk: CheckedConversation, capabilities: object) -> None:
         await check_answers(talk)
         tools = await check_lists(talk, capabilities)
         if self._call is not None and not self._called:

@@ -12,8 +12,8 @@ from ..._value import JSONObject
 from ...jsonrpc import HEADER_MISMATCH
 from .._rules import Severity
 from ..raw import SESSION, VERSION, Exchange, WebLink
+from ._checked_conversation import NO_VERSION, CheckedConversation
 from ._report import Report
-from ._talk import NO_VERSION, Talk
 
 #: A site that no server allows.
 FOREIGN: Final = "noizu-mcp-doctor.invalid"
@@ -109,7 +109,7 @@ async def _leave(
         await link.send("DELETE", {**headers, SESSION: session}, patience)
 
 
-async def check_session(talk: Talk, link: WebLink) -> None:
+async def check_session(talk: CheckedConversation, link: WebLink) -> None:
     """Check the HTTP side of a conversation with a handshake, and end its session."""
     report, patience = talk.report, talk.patience
     base = {VERSION: talk.version}
@@ -119,7 +119,7 @@ async def check_session(talk: Talk, link: WebLink) -> None:
     sent = f"{wrong.sent} with MCP-Protocol-Version: {NO_VERSION}"
     report.check("version-header", wrong.status == 400, sent, wrong.seen)
     stream = await link.send("GET", {**base, "accept": _STREAM}, patience, sent="GET")
-    kind = _media_type(stream)
+    kind = stream.media_type
     right = stream.status == 405 or (stream.status == 200 and kind == _STREAM)
     report.check("get", right, stream.sent, f"{stream.seen} {kind}")
     if talk.session is None:
@@ -149,7 +149,7 @@ async def find_elsewhere(link: WebLink, patience: float) -> str:
         The end of a message about a URL without a server; empty if nothing was found.
     """
     stream = await link.send("GET", {"accept": _STREAM}, patience)
-    if stream.status == 200 and _media_type(stream) == _STREAM:
+    if stream.status == 200 and stream.media_type == _STREAM:
         old = "the transport HTTP+SSE of 2024-11-05"
         return f"; GET opens an event stream, as in {old}: serve Streamable HTTP"
     parts = urlsplit(link.url)
@@ -163,11 +163,7 @@ async def find_elsewhere(link: WebLink, patience: float) -> str:
     return ""
 
 
-def _media_type(found: Exchange) -> str:
-    return found.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-async def check_headers(talk: Talk) -> None:
+async def check_headers(talk: CheckedConversation) -> None:
     """Check that the headers of 2026-07-28 are compared with the body."""
     wrong = await talk.ask("server/discover", headers={"mcp-method": "tools/list"})
     right = wrong.status == 400 and wrong.code == HEADER_MISMATCH

@@ -2,61 +2,31 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from ..._errors import ProtocolError, SchemaError
-from ..._limits import Limits
+from ..._errors import ProtocolError
 from ..._util import is_uri
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...client import ListBudget
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ...schema import compile_schema, describe, header_faults
 from ...types import (
-    PromptDefinition,
     ResourceDefinition,
     ResourceTemplateDefinition,
     ToolDefinition,
     ToolResult,
 )
-from ...uri import UriTemplate
+from .._offers import LIMITS, LISTS, MAX_PAGES, OfferedList, read_template, schema_fault
 from ..raw import Exchange
-from ._talk import Talk, check_busy, check_fields
+from ._checked_conversation import CheckedConversation, check_busy, check_fields
 
-#: Maximum pages of one list that are read.
-MAX_PAGES: Final = 50
-#: The limits of a list, in bytes, entries and seconds.
-LIMITS: Final = Limits()
 #: Seconds within which another request must be answered while a tool runs.
 BUSY_TIMEOUT: Final = 2.0
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NOWHERE: Final = "noizu-mcp-doctor://nowhere"
 
 
-class _CheckedList(NamedTuple):
-    capability: str
-    method: str
-    key: str
-    kind: Any
-    name: str
-    noun: str
-
-
-_LISTS: Final = (
-    _CheckedList("tools", "tools/list", "tools", ToolDefinition, "name", "tool"),
-    _CheckedList("resources", "resources/list", "resources", ResourceDefinition, "uri", "resource"),
-    _CheckedList(
-        "resources",
-        "resources/templates/list",
-        "resourceTemplates",
-        ResourceTemplateDefinition,
-        "uriTemplate",
-        "template",
-    ),
-    _CheckedList("prompts", "prompts/list", "prompts", PromptDefinition, "name", "prompt"),
-)
-
-
-async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
+async def check_lists(talk: CheckedConversation, capabilities: JSON) -> list[JSONObject]:
     """Check every list of a server.
 
     Args:
@@ -68,12 +38,12 @@ async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
     """
     declared = capabilities if isinstance(capabilities, dict) else None
     counts, tools = [], list[JSONObject]()
-    for each in _LISTS:
+    for each in LISTS:
         # Capabilities that cannot be read are reported separately.
         is_declared = None if declared is None else each.capability in declared
         items = await _check_list(talk, each, is_declared=is_declared)
         if items:
-            noun = each.noun if len(items) == 1 else f"{each.noun}s"
+            noun = each.kind if len(items) == 1 else f"{each.kind}s"
             counts.append(f"{len(items)} {noun}")
         if each.key == "tools":
             tools = items
@@ -88,14 +58,14 @@ async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
 
 
 async def _check_list(
-    talk: Talk, which: _CheckedList, *, is_declared: bool | None
+    talk: CheckedConversation, which: OfferedList, *, is_declared: bool | None
 ) -> list[JSONObject]:
     report = talk.report
     found = await talk.expect(which.method)
     if found.result is None:
         missing = found.code == METHOD_NOT_FOUND
         # Resources may be listed without templates: they have no capability of their own.
-        excused = missing and which.kind is ResourceTemplateDefinition
+        excused = missing and which.kind == "template"
         if found.replied and is_declared:
             report.check("capabilities", excused, found.sent, found.seen)
         return []
@@ -122,18 +92,18 @@ async def _check_list(
     return [item for item in items if _is_object(item)]
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: JSON) -> bool:
     return isinstance(value, dict)
 
 
-def _items_of(result: Mapping[str, Any] | None, which: _CheckedList) -> list[Any]:
+def _items_of(result: Mapping[str, JSON] | None, which: OfferedList) -> list[JSON]:
     items = (result or {}).get(which.key)
     return items if isinstance(items, list) else []
 
 
-async def _read_pages(talk: Talk, which: _CheckedList, found: Exchange) -> list[Any]:
+async def _read_pages(talk: CheckedConversation, which: OfferedList, found: Exchange) -> list[JSON]:
     """Read all pages after the given first one."""
-    report, items = talk.report, list[Any]()
+    report, items = talk.report, list[JSON]()
     params: JSONObject = {}
     cursors: set[str] = set()
     budget = ListBudget(which.method, LIMITS)
@@ -168,12 +138,12 @@ async def _read_pages(talk: Talk, which: _CheckedList, found: Exchange) -> list[
     return items
 
 
-def _check_items(talk: Talk, which: _CheckedList, items: list[Any]) -> None:
+def _check_items(talk: CheckedConversation, which: OfferedList, items: list[JSON]) -> None:
     report, sent = talk.report, f"{which.method} ({talk.version})"
-    names: set[Any] = set()
+    names: set[str] = set()
     for item in items:
         try:
-            read = which.kind.from_wire(item)
+            read = which.definition.from_wire(item)
         except ProtocolError as error:
             report.check("list", False, sent, str(error))
             continue
@@ -186,18 +156,10 @@ def _check_items(talk: Talk, which: _CheckedList, items: list[Any]) -> None:
         elif isinstance(read, ResourceDefinition):
             report.check("uri", is_uri(read.uri), sent, read.uri)
         elif isinstance(read, ResourceTemplateDefinition):
-            report.check("uri", _is_template(read.uri_template), sent, read.uri_template)
+            report.check("uri", read_template(read.uri_template), sent, read.uri_template)
 
 
-def _is_template(text: str) -> bool:
-    try:
-        UriTemplate(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
+def _check_tool(talk: CheckedConversation, tool: ToolDefinition, sent: str) -> None:
     report, name = talk.report, tool.name
     report.check("tool-name", _TOOL_NAME.fullmatch(name), sent, name)
     seen = f"the tool {name} has no description"
@@ -205,11 +167,8 @@ def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
     for part, schema in (("inputSchema", tool.input_schema), ("outputSchema", tool.output_schema)):
         if schema is None:
             continue
-        fault = _schema_fault(schema)
         # The root of an output schema may have any type since 2026-07-28.
-        if fault is None and (part == "inputSchema" or not talk.stateless):
-            right = schema.get("type") == "object"
-            fault = None if right else 'its "type" is not "object"'
+        fault = schema_fault(schema, needs_object=part == "inputSchema" or not talk.stateless)
         report.check("tool-schema", fault is None, sent, f"{part} of {name}: {fault}")
     if talk.stateless:
         faults = [str(each) for each in header_faults(tool.input_schema)]
@@ -217,15 +176,9 @@ def _check_tool(talk: Talk, tool: ToolDefinition, sent: str) -> None:
         report.check("tool-schema", not faults, sent, seen)
 
 
-def _schema_fault(schema: Mapping[str, Any]) -> str | None:
-    try:
-        compile_schema(schema, trusted=False)
-    except SchemaError as error:
-        return str(error)
-    return None
-
-
-async def check_call(talk: Talk, tools: list[JSONObject], name: str, arguments: JSONObject) -> None:
+async def check_call(
+    talk: CheckedConversation, tools: list[JSONObject], name: str, arguments: JSONObject
+) -> None:
     """Call a tool and check its result.
 
     Args:
@@ -248,7 +201,7 @@ async def check_call(talk: Talk, tools: list[JSONObject], name: str, arguments: 
         report.check("call", False, sent, str(error))
         return
     schema = next((tool.get("outputSchema") for tool in tools if tool.get("name") == name), None)
-    if schema is None or read.is_error or _schema_fault(schema) is not None:
+    if schema is None or read.is_error or schema_fault(schema, needs_object=False):
         return
     if "structuredContent" not in result:
         report.check("output", False, sent, "it has no structuredContent")

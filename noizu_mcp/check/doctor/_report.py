@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from .._rules import SEVERITIES, Severity
 from ._rules import RULES
 
@@ -17,7 +17,7 @@ MAX_SAME: Final = 5
 
 
 @attrs.frozen
-class Finding:
+class BrokenRule:
     """A rule that the server breaks.
 
     Attributes:
@@ -44,7 +44,7 @@ class Report:
 
     def __init__(self) -> None:
         self.facts: dict[str, str] = {}
-        self.findings: list[Finding] = []
+        self.findings: list[BrokenRule] = []
         self.checked: set[str] = set()
 
     def check(
@@ -65,7 +65,7 @@ class Report:
         self.checked.add(rule)
         if holds:
             return True
-        found = Finding(rule, sent, quoted(seen), severity or RULES[rule].severity)
+        found = BrokenRule(rule, sent, quoted(seen), severity or RULES[rule].severity)
         same = [each for each in self.findings if each.rule == rule]
         # One fault appears again in the other era, and in later requests.
         if len(same) < MAX_SAME and all(each.seen != found.seen for each in same):
@@ -77,7 +77,7 @@ class Report:
         """True if there is an error among the findings."""
         return any(each.severity == "error" for each in self.findings)
 
-    def _sorted(self) -> list[Finding]:
+    def _sorted(self) -> list[BrokenRule]:
         rules = list(RULES)
         return sorted(
             self.findings,
@@ -117,7 +117,7 @@ class Report:
         yield f"{len(self.checked)} rules checked, {len(self.checked - broken)} hold"
 
 
-def quoted(seen: Any) -> str:
+def quoted(seen: JSON) -> str:
     """Shorten a received value to one line."""
     text = seen if isinstance(seen, str) else json.dumps(seen, ensure_ascii=False)
     text = " ".join(text.split())

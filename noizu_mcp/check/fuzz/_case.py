@@ -1,7 +1,7 @@
 """The values of a run: components, steps, outcomes, cases, and findings."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -10,7 +10,7 @@ from ..._limits import CLIENT_LIMITS
 from ..._util import part_of
 from ..._value import JSON, JSONObject
 from ...protocol import LATEST_HANDSHAKE
-from ...schema import PeerSchema, coerce_text
+from ...schema import PeerSchema, Violation, coerce_text
 from ...types import META_BROKEN_OUTPUT
 from ..raw import Exchange
 
@@ -56,7 +56,7 @@ class Step:
         return found
 
     @classmethod
-    def from_json(cls, value: Any) -> "Step":
+    def from_json(cls, value: JSON) -> "Step":
         """Parse a step.
 
         Raises:
@@ -196,7 +196,7 @@ class Listed:
             return step.params["argument"]["value"]
         return step.params.get("arguments", {})
 
-    def violations(self, value: JSON) -> list[Any] | None:
+    def violations(self, value: JSON) -> list[Violation] | None:
         """Return how a value breaks the schema; None if the schema cannot be used."""
         judge = self.judge("inputSchema", self.schema)
         return None if judge is None else judge.violations(value)
@@ -217,7 +217,7 @@ class Listed:
         read = coerce_text(self, value, CLIENT_LIMITS)
         return read is not value and self.violations(read) == []
 
-    def judge(self, part: str, schema: Any) -> PeerSchema | None:
+    def judge(self, part: str, schema: JSON) -> PeerSchema | None:
         """Compile a schema of the component, once; None if it cannot be used."""
         if part not in self._judges:
             try:
@@ -227,7 +227,7 @@ class Listed:
         return self._judges[part]
 
 
-def _without_formatted(schema: Any) -> Any:
+def _without_formatted(schema: JSON) -> JSON:
     """Refuse each text for which a schema has a `format`."""
     if isinstance(schema, list):
         return [_without_formatted(part) for part in schema]
@@ -336,7 +336,7 @@ class Finding:
         }
 
     @classmethod
-    def from_json(cls, value: Any) -> "Finding":
+    def from_json(cls, value: JSON) -> "Finding":
         """Parse a finding.
 
         Raises:

@@ -7,11 +7,14 @@ not name. Base64 is required where the official schema only has the annotation `
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...schema import CompiledSchema, compile_schema, describe
 from ...types import LOG_LEVELS, META_SERVER_INFO, META_SUBSCRIPTION_ID
+
+#: Members of an object, with their schemas.
+Members = Mapping[str, JSON]
 
 _TEXT: Final = {"type": "string"}
 _FLAG: Final = {"type": "boolean"}
@@ -71,7 +74,7 @@ def _compiled(version: str, part: str, name: str) -> CompiledSchema | None:
     return None if found is None else compile_schema({**found, "$defs": shapes})
 
 
-def _object(needed: Mapping[str, Any], others: Mapping[str, Any] | None = None) -> JSONObject:
+def _object(needed: Members, others: Members | None = None) -> JSONObject:
     """Return the schema of an object, with required and optional members."""
     properties = {**needed, **(others or {})}
     return {"type": "object", "properties": properties, "required": list(needed)}
@@ -85,7 +88,7 @@ def _shape(name: str) -> JSONObject:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _since(first: str, version: str, members: Mapping[str, Any]) -> Mapping[str, Any]:
+def _since(first: str, version: str, members: Members) -> Members:
     """Return the members if a revision has them."""
     return members if version >= first else {}
 
@@ -167,10 +170,10 @@ def _contents(version: str) -> JSONObject:
     return {"anyOf": [_object(texts, others), _object(blobs, others)]}
 
 
-def _block(version: str, described: Mapping[str, Any], annotated: Mapping[str, Any]) -> JSONObject:
+def _block(version: str, described: Members, annotated: Members) -> JSONObject:
     others = {**annotated, **_since(_JUNE_2025, version, {"_meta": _ANY_OBJECT})}
     medium = {"data": _BYTES, "mimeType": _TEXT}
-    blocks: dict[str, Mapping[str, Any]] = {
+    blocks: dict[str, Members] = {
         "text": {"text": _TEXT},
         "image": medium,
         "audio": medium,
@@ -206,7 +209,7 @@ def _capabilities(version: str) -> JSONObject:
 def _results(version: str) -> Mapping[str, JSONObject]:
     """Return the schemas of results by method."""
     is_typed = version >= _JULY_2026
-    typed: Mapping[str, Any] = {"resultType": _TEXT} if is_typed else {}
+    typed: Members = {"resultType": _TEXT} if is_typed else {}
     scope = {"enum": ["public", "private"]}
     cached = {"ttlMs": {"type": "integer", "minimum": 0}, "cacheScope": scope} if is_typed else {}
     server = {META_SERVER_INFO: _shape("implementation")} if is_typed else {}
@@ -265,7 +268,7 @@ def _notifications(version: str) -> Mapping[str, JSONObject]:
     id_ = {"requestId": _ID}
     # On 2025-11-25 it may name a task instead.
     named, maybe_named = ({}, id_) if version == _NOVEMBER_2025 else (id_, {})
-    params: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    params: dict[str, tuple[Members, Members]] = {
         "notifications/cancelled": (named, {**maybe_named, "reason": _TEXT}),
         "notifications/progress": (
             {"progressToken": _ID, "progress": _NUMBER},

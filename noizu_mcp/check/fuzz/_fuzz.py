@@ -3,18 +3,19 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from ..._errors import TransportError
+from ..._value import JSON
 from ...engine import single_failure
 from ...transports import Http, Stdio
 from ._case import Finding, Listed
 from ._checks import CHECKS
+from ._fuzzed_server import FuzzedServer, FuzzTarget, Reached
 from ._probes import discover, find
 from ._report import Report
-from ._subject import FuzzedServer, FuzzTarget, Reached
 
 #: Seconds for a whole run, and for one answer.
 BUDGET: Final = 30.0
@@ -77,8 +78,8 @@ async def fuzz(
     report = Report(target, seed)
     with single_failure():
         async with trio.open_nursery() as nursery:
-            subject = FuzzedServer(read_target(target), timeout, nursery)
-            run = FuzzRun(subject, report, budget, examples, on_progress)
+            server = FuzzedServer(read_target(target), timeout, nursery)
+            run = FuzzRun(server, report, budget, examples, on_progress)
             try:
                 await run.start()
                 with trio.move_on_after(budget):
@@ -86,11 +87,11 @@ async def fuzz(
                     report.is_complete = True
             finally:
                 run.sum_up()
-                await subject.aclose()
+                await server.aclose()
     return report
 
 
-async def replay(target: FuzzTarget, finding: Finding | Mapping[str, Any]) -> None:
+async def replay(target: FuzzTarget, finding: Finding | Mapping[str, JSON]) -> None:
     """Repeat the steps of a finding.
 
     Args:
@@ -106,22 +107,22 @@ async def replay(target: FuzzTarget, finding: Finding | Mapping[str, Any]) -> No
     seen: str | None = None
     with single_failure():
         async with trio.open_nursery() as nursery:
-            subject = FuzzedServer(read_target(target), TIMEOUT, nursery)
+            server = FuzzedServer(read_target(target), TIMEOUT, nursery)
             try:
-                if await subject.connect(stateless=known.case.stateless) is None:
+                if await server.connect(stateless=known.case.stateless) is None:
                     raise TransportError("the server does not speak the era of the finding")
-                component = await _component_of(subject, known)
+                component = await _component_of(server, known)
                 # The lists were read on this connection: the steps get a new one.
-                seen = await find(subject, known.check, component, known.case)
+                seen = await find(server, known.check, component, known.case)
             finally:
-                await subject.aclose()
+                await server.aclose()
     if seen is not None:
         check = CHECKS[known.check]
         raise AssertionError(f"{known.kind} {known.name}: {check.sentence} It shows: {seen}")
 
 
-async def _component_of(subject: FuzzedServer, finding: Finding) -> Listed:
+async def _component_of(server: FuzzedServer, finding: Finding) -> Listed:
     """Find the component of a finding; a removed one gets a schema that allows anything."""
-    listed, _ = await discover(subject, stateless=finding.case.stateless)
+    listed, _ = await discover(server, stateless=finding.case.stateless)
     same = [each for each in listed if (each.kind, each.name) == (finding.kind, finding.name)]
     return same[0] if same else Listed(finding.kind, finding.name, {}, {})

@@ -1,13 +1,13 @@
 """Hostile messages: malformed, unknown and oversized ones, and how a server may react."""
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from ..raw import Conversation
 from ._case import Replies
-from ._subject import FuzzedServer
+from ._fuzzed_server import FuzzedServer
 
 #: Seconds to wait for an optional answer.
 OPTIONAL: Final = 0.02
@@ -38,7 +38,7 @@ class Hostile(NamedTuple):
     handshake_only: bool = False
 
 
-def _request(method: Any, params: Any = None, **members: Any) -> Callable[..., JSONObject]:
+def _request(method: JSON, params: JSON = None, **members: JSON) -> Callable[..., JSONObject]:
     def make(talk: Conversation) -> JSONObject:
         message: JSONObject = {"jsonrpc": "2.0", "id": talk.new_id(), "method": method}
         full = params
@@ -52,7 +52,7 @@ def _request(method: Any, params: Any = None, **members: Any) -> Callable[..., J
     return make
 
 
-def _notification(method: str, params: Any = None) -> Callable[..., JSONObject]:
+def _notification(method: str, params: JSON = None) -> Callable[..., JSONObject]:
     def make(talk: Conversation) -> JSONObject:
         message = _request(method, params)(talk)
         del message["id"]
@@ -154,13 +154,11 @@ HOSTILE: Final = (
 _BY_NAME: Final = {each.name: each for each in HOSTILE}
 
 
-async def attack(
-    subject: FuzzedServer, name: str, *, stateless: bool
-) -> tuple[str | None, Replies]:
+async def attack(server: FuzzedServer, name: str, *, stateless: bool) -> tuple[str | None, Replies]:
     """Send one hostile message.
 
     Args:
-        subject: The server.
+        server: The server.
         name: The name of the message.
         stateless: The era.
 
@@ -171,18 +169,18 @@ async def attack(
         KeyError: The name is unknown.
     """
     hostile = _BY_NAME[name]
-    found = await subject.connect(stateless=stateless)
+    found = await server.connect(stateless=stateless)
     message: JSONObject | bytes = {}
     if found is not None:
         message = hostile.make(found.talk)
         found.link.receiver.nameless = None
-    patience = subject.timeout
+    patience = server.timeout
     if hostile.reaction == "rejection":
-        patience = subject.quick
-    elif hostile.reaction != "error" and subject.is_stream:
+        patience = server.quick
+    elif hostile.reaction != "error" and server.is_stream:
         # Over HTTP every request is answered, at least with a status.
         patience = OPTIONAL
-    outcome = await subject.post(message, stateless=stateless, patience=patience)
+    outcome = await server.post(message, stateless=stateless, patience=patience)
     if hostile.reaction == "rejection" and found is not None and not outcome.exchange.answer:
         outcome.exchange.answer = found.link.receiver.nameless
     return _judge(hostile, outcome), outcome

@@ -19,9 +19,9 @@ import attrs
 from ..._util import part_of
 from ..._value import JSON
 from ._case import Case, Finding, Listed, Step
+from ._fuzzed_server import FuzzedServer
 from ._probes import PROBES, find
 from ._shrink import shrink
-from ._subject import FuzzedServer
 
 #: Numbers of preceding steps that are tried with a step.
 TAILS: Final = (1, 7, 500)
@@ -52,27 +52,27 @@ class Suspicion:
 
 
 async def minimise(
-    subject: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
+    server: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
 ) -> None:
     """Confirm a suspicion and minimise it.
 
     Args:
-        subject: The server.
+        server: The server.
         suspicion: The suspicion.
         tell: Called with the finding, and again with each smaller one.
     """
-    await _CaseSearch(subject, suspicion, tell).run()
+    await _CaseSearch(server, suspicion, tell).run()
 
 
 class _CaseSearch:
     def __init__(
-        self, subject: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
+        self, server: FuzzedServer, suspicion: Suspicion, tell: Callable[[Finding], None]
     ) -> None:
-        self._subject = subject
+        self._server = server
         self._check = suspicion.check
         self._suspicion = suspicion
         self._tell = tell
-        self._patience = subject.quick
+        self._patience = server.quick
 
     async def run(self) -> None:
         steps = await self._confirm()
@@ -102,7 +102,7 @@ class _CaseSearch:
         # The final check of silence waits as long as a call.
         patience = None if is_last else self._patience
         case = self._case(steps)
-        return await find(self._subject, self._check, steps[-1][0], case, patience, anew=anew)
+        return await find(self._server, self._check, steps[-1][0], case, patience, anew=anew)
 
     async def _confirm(self) -> Sequence[Used] | None:
         """Find the last step, or the last steps, that reproduce the fault."""
@@ -192,7 +192,7 @@ class _CaseSearch:
             if not is_like(candidate):
                 return False
             # After the server has ended, the next call is the first one.
-            is_first = anew or self._subject.is_fresh(stateless=self._suspicion.stateless)
+            is_first = anew or self._server.is_fresh(stateless=self._suspicion.stateless)
             seen = await self._holds(changed(candidate), anew=anew)
             if seen is not None and is_first:
                 self._report(changed(candidate), seen)

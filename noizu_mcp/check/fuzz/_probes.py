@@ -2,34 +2,23 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import attrs
 
 from ..._errors import ProtocolError
-from ..._limits import Limits
 from ..._util import json_text, part_of
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...client import ListBudget
 from ...schema import header_faults, header_paths
-from ...types import (
-    PromptDefinition,
-    ResourceDefinition,
-    ResourceTemplateDefinition,
-    ToolDefinition,
-)
-from ...uri import UriTemplate
+from .._offers import LIMITS, LISTS, MAX_PAGES, OfferedList, read_template
 from ._case import Case, CaseKind, Finding, Listed, Replies, Step
 from ._checks import find_wrong_form, judge_one
 from ._forms import fault_in_result
+from ._fuzzed_server import FuzzedServer
 from ._hostile import attack
 from ._revisions import find_in_revision
-from ._subject import FuzzedServer
 
-#: Maximum pages of one list that are read.
-MAX_PAGES: Final = 50
-#: The limits of a list, in bytes, entries and seconds.
-LIMITS: Final = Limits()
 #: Maximum components of one kind that are tried.
 MAX_COMPONENTS: Final = 100
 #: Seconds after a cancellation in which a result may already be on its way.
@@ -37,69 +26,6 @@ GRACE: Final = 0.1
 #: Members of a result that differ between eras.
 _ERA_MEMBERS: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope", "isError"})
 _NAMES: Final = {False: "with a handshake", True: "2026-07-28"}
-
-
-class ListMethod(NamedTuple):
-    """One list of a server.
-
-    Attributes:
-        kind: The kind of its components.
-        capability: The capability that declares it.
-        method: The method.
-        key: The member of the result.
-        name: The member that names a component.
-        definition: Reads a definition.
-        notice: The notification of a change.
-    """
-
-    kind: CaseKind
-    capability: str
-    method: str
-    key: str
-    name: str
-    definition: Any
-    notice: str
-
-
-_RESOURCES: Final = "notifications/resources/list_changed"
-LISTS: Final = (
-    ListMethod(
-        "tool",
-        "tools",
-        "tools/list",
-        "tools",
-        "name",
-        ToolDefinition,
-        "notifications/tools/list_changed",
-    ),
-    ListMethod(
-        "prompt",
-        "prompts",
-        "prompts/list",
-        "prompts",
-        "name",
-        PromptDefinition,
-        "notifications/prompts/list_changed",
-    ),
-    ListMethod(
-        "resource",
-        "resources",
-        "resources/list",
-        "resources",
-        "uri",
-        ResourceDefinition,
-        _RESOURCES,
-    ),
-    ListMethod(
-        "template",
-        "resources",
-        "resources/templates/list",
-        "resourceTemplates",
-        "uriTemplate",
-        ResourceTemplateDefinition,
-        _RESOURCES,
-    ),
-)
 
 
 class Pages(NamedTuple):
@@ -118,12 +44,12 @@ class Pages(NamedTuple):
 
 
 async def find_in_beginning(
-    subject: FuzzedServer, beginning: tuple[str, JSONObject], *, stateless: bool
+    server: FuzzedServer, beginning: tuple[str, JSONObject], *, stateless: bool
 ) -> Finding | None:
     """Check the form of the first result of an era.
 
     Args:
-        subject: The server.
+        server: The server.
         beginning: The revision with a handshake, and the result of `initialize`.
         stateless: The era.
 
@@ -132,7 +58,7 @@ async def find_in_beginning(
     """
     if stateless:
         step = Step("server/discover")
-        seen = find_wrong_form(await subject.ask(step, stateless=True))
+        seen = find_wrong_form(await server.ask(step, stateless=True))
         finding = Finding("message", "list", step.method, Case(True, (step,)), seen or "")
     else:
         version, result = beginning
@@ -141,19 +67,19 @@ async def find_in_beginning(
     return None if seen is None else finding
 
 
-async def read_list(subject: FuzzedServer, which: ListMethod, *, stateless: bool) -> Pages:
+async def read_list(server: FuzzedServer, which: OfferedList, *, stateless: bool) -> Pages:
     """Read all pages of a list.
 
     Each page after the first is read twice: the same cursor leads to the same page.
     """
     items: list[JSONObject] = []
     malformed: tuple[Step, str] | None = None
-    cursor: Any = None
+    cursor: JSON = None
     given: set[str] = set()
     budget = ListBudget(which.method, LIMITS)
     for _ in range(MAX_PAGES):
         step = Step(which.method, {} if cursor is None else {"cursor": cursor})
-        found = await subject.ask(step, stateless=stateless)
+        found = await server.ask(step, stateless=stateless)
         result = found.result
         page = None if result is None else result.get(which.key)
         if result is None or not isinstance(page, list):
@@ -165,7 +91,7 @@ async def read_list(subject: FuzzedServer, which: ListMethod, *, stateless: bool
         if wrong is not None and malformed is None:
             malformed = step, wrong
         if cursor is not None:
-            again = (await subject.ask(step, stateless=stateless)).result or {}
+            again = (await server.ask(step, stateless=stateless)).result or {}
             if again.get(which.key) != page:
                 return Pages(items, f"the cursor {cursor!r} leads to another page the second time")
         for item in page:
@@ -185,20 +111,20 @@ async def read_list(subject: FuzzedServer, which: ListMethod, *, stateless: bool
     return Pages(items, f"no end after {MAX_PAGES} pages", malformed)
 
 
-async def discover(subject: FuzzedServer, *, stateless: bool) -> tuple[list[Listed], set[CaseKind]]:
+async def discover(server: FuzzedServer, *, stateless: bool) -> tuple[list[Listed], set[CaseKind]]:
     """List the components of a server.
 
     Returns:
         The components; and the kinds whose list is declared.
     """
-    connection = await subject.connect(stateless=stateless)
+    connection = await server.connect(stateless=stateless)
     capabilities = {} if connection is None else connection.capabilities
     found: list[Listed] = []
     kinds: set[CaseKind] = set()
     for which in LISTS:
         if which.capability not in capabilities:
             continue
-        pages = await read_list(subject, which, stateless=stateless)
+        pages = await read_list(server, which, stateless=stateless)
         kinds.add(which.kind)
         items = pages.items[:MAX_COMPONENTS]
         found += [_component(which, item) for item in items]
@@ -206,11 +132,11 @@ async def discover(subject: FuzzedServer, *, stateless: bool) -> tuple[list[List
         found += [each for component in found for each in _completions(component)]
     for each in found:
         if each.kind == "tool" and not list(header_faults(each.schema)):
-            subject.mirror(each.name, header_paths(each.schema))
+            server.mirror(each.name, header_paths(each.schema))
     return found, kinds
 
 
-def _component(which: ListMethod, item: JSONObject) -> Listed:
+def _component(which: OfferedList, item: JSONObject) -> Listed:
     name = str(item[which.name])
     schema: JSONObject = {"type": "object"}
     if which.kind == "tool":
@@ -225,7 +151,8 @@ def _component(which: ListMethod, item: JSONObject) -> Listed:
     elif which.kind == "resource":
         schema = {"const": name}
     else:
-        names = _variables(name)
+        template = read_template(name)
+        names = [] if template is None else list(template.variables)
         schema |= {"properties": {each: {"type": "string"} for each in names}, "required": names}
     return Listed(which.kind, name, item, schema)
 
@@ -250,14 +177,7 @@ def _completions(component: Listed) -> list[Listed]:
     ]
 
 
-def _variables(template: str) -> list[str]:
-    try:
-        return list(UriTemplate(template).variables)
-    except ValueError:
-        return []
-
-
-def _list_of(step: Step) -> ListMethod:
+def _list_of(step: Step) -> OfferedList:
     return next(each for each in LISTS if each.method == step.method)
 
 
@@ -265,42 +185,42 @@ Probe = Callable[[FuzzedServer, Listed, Case, float | None, bool], Awaitable[str
 
 
 async def _order(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component, patience, anew
     which = _list_of(case.steps[-1])
-    first = await read_list(subject, which, stateless=case.stateless)
-    second = await read_list(subject, which, stateless=case.stateless)
+    first = await read_list(server, which, stateless=case.stateless)
+    second = await read_list(server, which, stateless=case.stateless)
     names = [[item[which.name] for item in each.items] for each in (first, second)]
     return None if names[0] == names[1] else f"{names[0]}, then {names[1]}"
 
 
 async def _cursors(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component, patience, anew
     which = _list_of(case.steps[-1])
-    return (await read_list(subject, which, stateless=case.stateless)).seen
+    return (await read_list(server, which, stateless=case.stateless)).seen
 
 
 async def _protocol(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del patience, anew
-    return (await attack(subject, component.name, stateless=case.stateless))[0]
+    return (await attack(server, component.name, stateless=case.stateless))[0]
 
 
 async def _eras(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     if component.kind == "list":
-        return await _lists_of_eras(subject, case)
+        return await _lists_of_eras(server, case)
     # Twice in each era: results that differ between calls cannot be compared.
     seen: list[Replies] = []
     for stateless, again in ((False, False), (False, True), (True, False), (True, True)):
         other = attrs.evolve(case, stateless=stateless)
         is_first = len(case.steps) > 1 or not again
-        outcomes = await subject.run(other, patience, anew=anew and is_first, settle=False)
+        outcomes = await server.run(other, patience, anew=anew and is_first, settle=False)
         if len(outcomes) < len(case.steps):
             return None
         seen.append(outcomes[-1])
@@ -311,18 +231,18 @@ async def _eras(
     return "; ".join(shown)
 
 
-async def _lists_of_eras(subject: FuzzedServer, case: Case) -> str | None:
+async def _lists_of_eras(server: FuzzedServer, case: Case) -> str | None:
     which = _list_of(case.steps[-1])
     names = []
     for stateless in (False, True):
-        pages = await read_list(subject, which, stateless=stateless)
+        pages = await read_list(server, which, stateless=stateless)
         names.append(sorted(str(item[which.name]) for item in pages.items))
     if names[0] == names[1]:
         return None
     return f"{_NAMES[False]}: {names[0]}; {_NAMES[True]}: {names[1]}"
 
 
-def essence(outcome: Replies) -> Any:
+def essence(outcome: Replies) -> JSON:
     """Reduce an answer to the part on which eras must agree."""
     result = outcome.result
     if result is None or outcome.refused:
@@ -349,10 +269,10 @@ def _common_text(result: JSONObject) -> str:
 
 
 async def _cancel(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component
-    outcomes = await subject.run(case, patience, anew=anew)
+    outcomes = await server.run(case, patience, anew=anew)
     if len(outcomes) < len(case.steps):
         return None
     last = outcomes[-1]
@@ -365,41 +285,41 @@ async def _cancel(
 
 
 async def _notice(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del component, anew  # a list that has changed would not change again
-    connection = await subject.fresh(stateless=False)
+    connection = await server.fresh(stateless=False)
     if connection is None:
         return None
     declared = _announced(connection.capabilities)
-    before = [await _names(subject, each) for each in declared]
+    before = [await _names(server, each) for each in declared]
     notices: set[str] = set()
     for step in case.steps:
-        outcome = await subject.ask(step, stateless=False, patience=patience, settle=True)
+        outcome = await server.ask(step, stateless=False, patience=patience, settle=True)
         notices.update(outcome.notices)
         if outcome.exchange.ended:
             return None
     for which, names in zip(declared, before, strict=True):
-        after = await _names(subject, which)
+        after = await _names(server, which)
         if after != names and which.notice not in notices:
             return f"{which.method} lists {after} instead of {names}, without {which.notice}"
     return None
 
 
-async def names_of(subject: FuzzedServer) -> dict[tuple[str, str], Any]:
+async def names_of(server: FuzzedServer) -> dict[tuple[str, str], JSON]:
     """Return the names in all lists whose changes are announced.
 
     Returns:
         The names, by the notification and the method of the list.
     """
-    connection = await subject.connect(stateless=False)
+    connection = await server.connect(stateless=False)
     capabilities = {} if connection is None else connection.capabilities
     return {
-        (each.notice, each.method): await _names(subject, each) for each in _announced(capabilities)
+        (each.notice, each.method): await _names(server, each) for each in _announced(capabilities)
     }
 
 
-def _announced(capabilities: JSONObject) -> list[ListMethod]:
+def _announced(capabilities: JSONObject) -> list[OfferedList]:
     return [
         each
         for each in LISTS
@@ -407,16 +327,16 @@ def _announced(capabilities: JSONObject) -> list[ListMethod]:
     ]
 
 
-async def _names(subject: FuzzedServer, which: ListMethod) -> list[Any]:
-    pages = await read_list(subject, which, stateless=False)
+async def _names(server: FuzzedServer, which: OfferedList) -> list[JSON]:
+    pages = await read_list(server, which, stateless=False)
     return sorted(str(item[which.name]) for item in pages.items)
 
 
 async def _revisions(
-    subject: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
+    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
 ) -> str | None:
     del anew
-    return await find_in_revision(subject, component, case, patience)
+    return await find_in_revision(server, component, case, patience)
 
 
 PROBES: Final[dict[str, Probe]] = {
@@ -435,7 +355,7 @@ _SETTLING: Final = frozenset({"one-answer", "silence", "message", "progress", "l
 
 
 async def find(
-    subject: FuzzedServer,
+    server: FuzzedServer,
     check: str,
     component: Listed,
     case: Case,
@@ -446,7 +366,7 @@ async def find(
     """Run the steps of a case, and check the last one.
 
     Args:
-        subject: The server.
+        server: The server.
         check: The name of the check.
         component: The component that the last step uses.
         case: The case.
@@ -459,8 +379,8 @@ async def find(
     if component.kind == "revision":
         check = "revisions"
     if check in PROBES:
-        return await PROBES[check](subject, component, case, patience, anew)
-    outcomes = await subject.run(case, patience, anew=anew, settle=check in _SETTLING)
+        return await PROBES[check](server, component, case, patience, anew)
+    outcomes = await server.run(case, patience, anew=anew, settle=check in _SETTLING)
     if len(outcomes) < len(case.steps):
         return None
     return judge_one(check, outcomes[-1], component)

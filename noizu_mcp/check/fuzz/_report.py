@@ -13,7 +13,7 @@ from ..._value import JSONObject
 from ...transports import Http, Stdio
 from ._case import Finding
 from ._checks import CHECKS
-from ._subject import FuzzTarget
+from ._fuzzed_server import FuzzTarget
 
 #: Maximum characters of a received value in a line.
 MAX_SHOWN = 300

@@ -13,21 +13,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
 
 from ..._errors import TransportError
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...uri import UriTemplate
+from .._offers import LISTS
 from ._case import Case, CaseKind, Finding, Listed, Replies, Step, Use
 from ._checks import judge
+from ._fuzzed_server import FuzzedServer
 from ._hostile import HOSTILE, attack
 from ._minimise import Suspicion, Used, minimise
 from ._pool import SeenValues
 from ._probes import (
-    LISTS,
     discover,
     essence,
     find,
@@ -38,7 +39,6 @@ from ._probes import (
 )
 from ._report import Report
 from ._revisions import OLDER
-from ._subject import FuzzedServer
 from ._values import Drawer, Sent, has_half_pair
 
 #: Valid values for each component in the first round.
@@ -76,7 +76,7 @@ class FuzzRun:
     """One run.
 
     Args:
-        subject: The server.
+        server: The server.
         report: Gets the findings.
         budget: Seconds for the run.
         examples: Valid values for each component.
@@ -85,13 +85,13 @@ class FuzzRun:
 
     def __init__(
         self,
-        subject: FuzzedServer,
+        server: FuzzedServer,
         report: Report,
         budget: float,
         examples: int,
         on_progress: Callable[[float, str], None] | None,
     ) -> None:
-        self._subject = subject
+        self._server = server
         self._report = report
         self._budget = budget
         self._examples = examples
@@ -109,7 +109,7 @@ class FuzzRun:
         }
         self._values = Drawer(report.seed)
         # The names in the lists when they were last read, and the number of the connection.
-        self._names: tuple[int, dict[tuple[str, str], Any]] | None = None
+        self._names: tuple[int, dict[tuple[str, str], JSON]] | None = None
         # The methods of the notifications since then.
         self._noticed: set[str] = set()
         self._pool = SeenValues()
@@ -124,14 +124,14 @@ class FuzzRun:
             TransportError: The server supports neither era.
         """
         began = trio.current_time()
-        first = await self._subject.connect(stateless=False)
+        first = await self._server.connect(stateless=False)
         took = trio.current_time() - began
         wait = min(2 * took, self._budget) + PROBE_TIMEOUT
-        second = await self._subject.connect(stateless=True, patience=wait)
+        second = await self._server.connect(stateless=True, patience=wait)
         found = [each for each in (second, first) if each is not None]
         if not found:
             text = "the server speaks no revision that is known"
-            raise TransportError(f"{text}: {self._subject.failure}")
+            raise TransportError(f"{text}: {self._server.failure}")
         self._eras = [each.talk.stateless for each in found]
         self._beginning = found[-1].talk.version, found[-1].beginning
         info = found[0].info
@@ -151,16 +151,16 @@ class FuzzRun:
         self._report.unreached.extend(each.component.name for each in uses if not each.turns)
         facts = self._report.facts
         facts["components"] = ", ".join(counted) or "none"
-        facts["run"] = f"{self._subject.calls} requests in {took:.1f} s, seed {self._report.seed}"
+        facts["run"] = f"{self._server.calls} requests in {took:.1f} s, seed {self._report.seed}"
 
     async def work(self, *, destructive: bool) -> None:
         """Run all stages."""
         for era in self._eras:
-            found, kinds = await discover(self._subject, stateless=era)
+            found, kinds = await discover(self._server, stateless=era)
             for each in found:
                 use = self._uses.setdefault((each.kind, each.name), Use())
                 use.listed[era] = each
-            wrong = await find_in_beginning(self._subject, self._beginning, stateless=era)
+            wrong = await find_in_beginning(self._server, self._beginning, stateless=era)
             if wrong is not None:
                 self._add(wrong)
             await self._check_lists(era, kinds)
@@ -201,7 +201,7 @@ class FuzzRun:
             self._tell(which.method)
             component = Listed("list", which.method, {}, {})
             case = Case(era, (Step(which.method),))
-            pages = await read_list(self._subject, which, stateless=era)
+            pages = await read_list(self._server, which, stateless=era)
             if pages.malformed is not None:
                 page, fault = pages.malformed
                 self._add(Finding("message", "list", which.method, Case(era, (page,)), fault))
@@ -209,13 +209,13 @@ class FuzzRun:
             if len(self._eras) > 1 and era == self._eras[-1]:
                 checks.append("eras")
             for check in checks:
-                seen = await find(self._subject, check, component, case)
+                seen = await find(self._server, check, component, case)
                 if seen is not None:
                     self._add(Finding(check, "list", which.method, case, seen))
                     break  # pages that differ between calls are also in another order
 
     async def _attack(self, era: bool) -> None:
-        connection = await self._subject.connect(stateless=era)
+        connection = await self._server.connect(stateless=era)
         capabilities = {} if connection is None else connection.capabilities
         before: list[str] = []
         for hostile in HOSTILE:
@@ -226,16 +226,16 @@ class FuzzRun:
             if ("protocol", "message", hostile.name) in self._known:
                 continue  # found in the other era
             self._tell(hostile.name)
-            seen, outcome = await attack(self._subject, hostile.name, stateless=era)
+            seen, outcome = await attack(self._server, hostile.name, stateless=era)
             answer = outcome.exchange.answer or {}
             if hostile.reaction == "rejection" and answer.get("id") is None:
                 self._is_deaf_to_halves = True
             # Again on a new connection: the previous message may be the cause.
             for name in [hostile.name, *before] if seen is not None else []:
-                await self._subject.renew(stateless=era)
+                await self._server.renew(stateless=era)
                 case = Case(era, (Step(name),))
                 component = Listed("message", name, {}, {})
-                again = await find(self._subject, "protocol", component, case)
+                again = await find(self._server, "protocol", component, case)
                 if again is not None:
                     self._add(Finding("protocol", "message", name, case, again))
                     break
@@ -312,7 +312,7 @@ class FuzzRun:
         component = use.listed[era]
         history = self._history[era]
         history.append((component, step))
-        outcome = await self._subject.ask(step, stateless=era)
+        outcome = await self._server.ask(step, stateless=era)
         steps = list(history)
         if outcome.exchange.ended or outcome.responsive is False:
             history.clear()
@@ -342,9 +342,9 @@ class FuzzRun:
             findings[place:] = [finding]
 
         left = self._began + self._budget - trio.current_time()
-        least = max(3 * self._subject.timeout, STARTS * self._subject.start)
+        least = max(3 * self._server.timeout, STARTS * self._server.start)
         with trio.move_on_after(max(least, SHARE * left)):
-            await minimise(self._subject, suspicion, tell)
+            await minimise(self._server, suspicion, tell)
         is_steady = bool(findings[place:]) and findings[-1].steady
         if any(each.is_same(findings[-1]) for each in findings[:place]):
             # The message came so late that another component was suspected.
@@ -360,7 +360,7 @@ class FuzzRun:
         searched = self._eras if suspicion.check == "eras" else [suspicion.stateless]
         for era, history in ((each, self._history[each]) for each in searched):
             # The steps of the search are in no history.
-            await self._subject.renew(stateless=era)
+            await self._server.renew(stateless=era)
             history.clear()
 
     async def _compare(self, use: Use, outcome: Replies, era: bool) -> None:
@@ -385,10 +385,10 @@ class FuzzRun:
             steps: The calls that succeeded since the last check.
         """
         # The notifications of 2026-07-28, and of HTTP, arrive on another stream.
-        if False not in use.listed or not self._subject.is_stream:
+        if False not in use.listed or not self._server.is_stream:
             return
-        names = await names_of(self._subject)
-        before, self._names = self._names, (self._subject.restarts, names)
+        names = await names_of(self._server)
+        before, self._names = self._names, (self._server.restarts, names)
         noticed, self._noticed = self._noticed, set()
         if before is None or before[0] != self._names[0]:
             return
@@ -397,7 +397,7 @@ class FuzzRun:
             return
         for step in steps:
             case = Case(False, (step,))
-            seen = await find(self._subject, "notice", use.listed[False], case)
+            seen = await find(self._server, "notice", use.listed[False], case)
             if seen is not None:
                 steps_of_it = [(use.listed[False], step)]
                 await self._suspect(use, Suspicion("notice", False, steps_of_it, seen))
@@ -416,7 +416,7 @@ class FuzzRun:
             for era, component in use.listed.items():
                 cancelled = attrs.evolve(step, cancel_after=CANCEL_AFTER)
                 case = Case(era, (cancelled,))
-                seen = await find(self._subject, "cancel", component, case)
+                seen = await find(self._server, "cancel", component, case)
                 if seen is not None:
                     steps = [(component, cancelled)]
                     await self._suspect(use, Suspicion("cancel", era, steps, seen))
@@ -442,11 +442,11 @@ class FuzzRun:
             self._tell(f"revision {version}")
             component = Listed("revision", version, {}, {})
             whole = Case(False, (*lists, *steps))
-            seen = await find(self._subject, "revisions", component, whole)
+            seen = await find(self._server, "revisions", component, whole)
             # The session without a step, each step alone, and all of them.
             parts = [Case(False, some) for some in ((), *((each,) for each in whole.steps))]
             for case in [*parts, whole] if seen is not None else []:
-                seen = await find(self._subject, "revisions", component, case)
+                seen = await find(self._server, "revisions", component, case)
                 if seen is not None:
                     self._add(Finding("revisions", "revision", version, case, seen))
                     break

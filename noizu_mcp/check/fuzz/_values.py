@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import hypothesis
 from hypothesis.strategies import SearchStrategy, nothing
@@ -55,6 +55,9 @@ _LIMITS: Final = (
 MAX_SIZE: Final = 10_000
 
 
+_Drawn = TypeVar("_Drawn")
+
+
 class Sent(NamedTuple):
     """A value to send.
 
@@ -72,7 +75,7 @@ def seed_for(seed: int, *parts: object) -> int:
     return zlib.crc32(repr((seed, *parts)).encode("utf-8", "backslashreplace"))
 
 
-def draw(strategy: SearchStrategy[Any], count: int, seed: int) -> list[Any]:
+def draw(strategy: SearchStrategy[_Drawn], count: int, seed: int) -> list[_Drawn]:
     """Draw examples of a strategy.
 
     Args:
@@ -80,7 +83,7 @@ def draw(strategy: SearchStrategy[Any], count: int, seed: int) -> list[Any]:
         count: The number of examples; fewer if there are no more.
         seed: The same seed draws the same examples.
     """
-    found: list[Any] = []
+    found: list[_Drawn] = []
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -91,7 +94,7 @@ def draw(strategy: SearchStrategy[Any], count: int, seed: int) -> list[Any]:
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     @hypothesis.given(strategy)
-    def collect(value: Any) -> None:
+    def collect(value: _Drawn) -> None:
         found.append(value)
 
     if not strategy.is_empty:

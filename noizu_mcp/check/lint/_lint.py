@@ -13,7 +13,7 @@ import attrs
 from ..._errors import McpError
 from ..._util import final, json_text
 from ..._value import JSONObject, Value
-from ...client import Client
+from ...client import Client, Target
 from ...jsonrpc import METHOD_NOT_FOUND
 from ...models import PROVIDERS, ProviderName
 from ...types import ToolDefinition
@@ -80,7 +80,7 @@ class LintReport(Value):
 
 
 def lint(
-    target: Any,
+    target: Target,
     *,
     apis: Sequence[ProviderName] = APIS,
     ignore: Iterable[str] = (),

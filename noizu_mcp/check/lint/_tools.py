@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final, TypeVar
 
-from ..._errors import SchemaError
 from ..._json_schema import COMBINING
 from ..._pointer import pointer
 from ..._util import part_of, snake_case
-from ..._value import JSONObject
-from ...schema import Document, compile_schema
+from ..._value import JSON, JSONObject
+from ...schema import Document
 from ...types import ToolDefinition
+from .._offers import schema_fault
 from .._rules import Severity
 from ._rules import Finding, find
 
@@ -32,6 +32,7 @@ _EMPTY_WORDS: Final = frozenset(
         *("tool", "function", "parameter", "argument", "value", "field", "used", "use"),
     }
 )
+_Named = TypeVar("_Named", str, ToolDefinition)
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -87,14 +88,8 @@ def check_tool(tool: ToolDefinition) -> Iterator[Finding]:
 
 
 def find_fault(tool: ToolDefinition) -> str | None:
-    """Return the fault of the input schema of a tool; None if it is valid."""
-    if tool.input_schema.get("type") != "object":
-        return 'its "type" is not "object"'
-    try:
-        compile_schema(tool.input_schema, trusted=False)
-    except SchemaError as error:
-        return str(error)
-    return None
+    """Describe the fault of the input schema of a tool; None if it is valid."""
+    return schema_fault(tool.input_schema, needs_object=True)
 
 
 def _check_parameters(
@@ -128,9 +123,9 @@ def _check_parameters(
         yield find("description-duplicate", tool, place, text, severity)
 
 
-def _groups(items: Iterable[Any], key: Callable[[Any], str]) -> Iterator[list[Any]]:
+def _groups(items: Iterable[_Named], key: Callable[[_Named], str]) -> Iterator[list[_Named]]:
     """Group items with equal keys; items with an empty key are left out."""
-    groups: dict[str, list[Any]] = {}
+    groups: dict[str, list[_Named]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     groups.pop("", None)
@@ -170,7 +165,7 @@ class _Parameters:
         self._texts: dict[int, str | None] = {}
         self._members: dict[int, bool] = {}
 
-    def description_of(self, schema: Any, depth: int = _MAX_DEPTH) -> str | None:
+    def description_of(self, schema: JSON, depth: int = _MAX_DEPTH) -> str | None:
         """Return the description of a schema, or else of a part of it."""
         if not isinstance(schema, dict) or not depth:
             return None
@@ -183,7 +178,7 @@ class _Parameters:
             self._texts[id(schema)] = next(filter(None, found), None)
         return self._texts[id(schema)]
 
-    def describes_members(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
+    def describes_members(self, schema: JSON, depth: int = _MAX_DEPTH) -> bool:
         """Tell whether an object describes all its members, or a list its items."""
         if not isinstance(schema, dict) or not depth:
             return False
@@ -200,12 +195,12 @@ class _Parameters:
             )
         return self._members[id(schema)]
 
-    def _parts(self, schema: JSONObject) -> list[Any]:
+    def _parts(self, schema: JSONObject) -> list[JSON]:
         """Return the schemas that apply to the same value together with a schema."""
         joined = (part_of(schema, keyword, list) for keyword in COMBINING)
         return [self._target(schema), *chain.from_iterable(joined)]
 
-    def is_typed(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
+    def is_typed(self, schema: JSON, depth: int = _MAX_DEPTH) -> bool:
         """Tell whether a schema names the types of its values; False allows none."""
         if not isinstance(schema, dict) or not depth:
             return schema is False
@@ -225,7 +220,7 @@ class _Parameters:
                 return True
         return False
 
-    def _target(self, schema: JSONObject) -> Any:
+    def _target(self, schema: JSONObject) -> JSON:
         """Follow a reference; None if it is missing or not followed."""
         ref = schema.get("$ref")
         try:

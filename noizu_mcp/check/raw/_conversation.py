@@ -1,9 +1,9 @@
 """A conversation with a server in one revision."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ..._version import __version__
 from ...jsonrpc import Request
 from ...protocol import LATEST_HANDSHAKE, STATELESS, mirroring_headers
@@ -45,10 +45,10 @@ class Conversation:
     async def ask(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, JSON] | None = None,
         *,
         patience: float | None = None,
-        meta: Mapping[str, Any] | None = None,
+        meta: Mapping[str, JSON] | None = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> Exchange:
         """Send a request and wait for its answer.

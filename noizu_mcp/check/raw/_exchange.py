@@ -3,11 +3,11 @@
 import json
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import attrs
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...jsonrpc import METHOD_NOT_FOUND
 
 #: Bytes of a body that a message shows.
@@ -93,6 +93,11 @@ class Exchange:
         return self.answer is not None or (self.status or 0) >= 400
 
     @property
+    def media_type(self) -> str:
+        """The media type of the HTTP body, in lower case; empty without one."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
     def seen(self) -> str:
         """A description of the answer, for messages."""
         if self.answer is not None:
@@ -121,7 +126,7 @@ class Link(Protocol):
         """
 
 
-def fault_of(message: Any) -> str | None:
+def fault_of(message: JSON) -> str | None:
     """Describe the fault in the shape of a message; None if it is valid JSON-RPC 2.0.
 
     Args:
@@ -141,7 +146,7 @@ def fault_of(message: Any) -> str | None:
     return None if isinstance(message["result"], dict) else "its result is no object"
 
 
-def _error_fault(error: Any) -> str | None:
+def _error_fault(error: JSON) -> str | None:
     if not isinstance(error, dict):
         return "its error is no object"
     if type(error.get("code")) is not int:
@@ -178,19 +183,19 @@ class Receiver:
         self.nameless: JSONObject | None = None
         self.takes_lists = False
         self._notes = notes
-        self._answers: dict[Any, JSONObject | None] = {}
+        self._answers: dict[tuple[str, str], JSONObject | None] = {}
 
-    def expect(self, id_: Any) -> None:
+    def expect(self, id_: JSON) -> None:
         """Expect an answer to a request."""
         self._answers[_key(id_)] = None
         if len(self._answers) > MAX_ANSWERS:
             del self._answers[next(iter(self._answers))]
 
-    def answer_to(self, id_: Any) -> JSONObject | None:
+    def answer_to(self, id_: JSON) -> JSONObject | None:
         """Return the answer to a request, if it has arrived."""
         return self._answers[_key(id_)]
 
-    def has_answers(self, ids: Iterable[Any]) -> bool:
+    def has_answers(self, ids: Iterable[JSON]) -> bool:
         """Tell whether the answers to all given requests have arrived."""
         return all(self.answer_to(each) is not None for each in ids)
 
@@ -202,8 +207,8 @@ class Receiver:
             where: What the server was answering, for the report.
 
         Returns:
-            What to send in return: the answer to a request of the server; None for a list.
-        What to send back: the answer to a request of the server, or None; None for a list.
+            The answer to send back if it is a request of the server; None for other messages, and
+            for a list.
         """
         try:
             message = json.loads(text)
@@ -216,7 +221,7 @@ class Receiver:
             return None
         return self._take(message, text, where)
 
-    def _take(self, message: Any, text: bytes, where: str) -> JSONObject | None:
+    def _take(self, message: JSON, text: bytes, where: str) -> JSONObject | None:
         fault = fault_of(message)
         shown = f"{fault}: {text.decode(errors='replace')}"
         if not self._notes.check("message", fault is None, where, shown):
@@ -250,6 +255,6 @@ class Receiver:
         return {**answer, "error": {"code": METHOD_NOT_FOUND, "message": "not declared"}}
 
 
-def _key(id_: Any) -> Any:
+def _key(id_: JSON) -> tuple[str, str]:
     # 1, 1.0 and True are equal in Python, but are different ids; lists have no hash.
     return (type(id_).__name__, str(id_))

@@ -3,15 +3,15 @@
 import json
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin, urlsplit
 
 import trio
 
 from ..._errors import TransportError
 from ..._http_log import unlogged
-from ..._value import JSONObject
-from ...transports import Http
+from ..._value import JSON, JSONObject
+from ...transports import EventParser, EventTooLarge, Http
 from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 #: Maximum bytes of one answer that are read.
 MAX_BODY: Final = 16 * 1024 * 1024
+_TOO_LARGE: Final = f"an answer of over {MAX_BODY} bytes"
 
 
 class WebLink:
@@ -110,7 +111,7 @@ class WebLink:
         patience: float,
         *,
         sent: str = "",
-        expected: Sequence[Any] = (),
+        expected: Sequence[JSON] = (),
     ) -> Exchange:
         """Send a body unchanged, as a message in JSON; see `send`."""
         base = {"content-type": _JSON, "accept": f"{_JSON}, {_EVENTS}"}
@@ -127,7 +128,7 @@ class WebLink:
         url: str | None = None,
         body: bytes | None = None,
         sent: str = "",
-        expected: Sequence[Any] = (),
+        expected: Sequence[JSON] = (),
     ) -> Exchange:
         """Send an HTTP request.
 
@@ -170,7 +171,7 @@ class WebLink:
         return found
 
     async def _read(
-        self, response: "httpx2.Response", found: Exchange, expected: Sequence[Any]
+        self, response: "httpx2.Response", found: Exchange, expected: Sequence[JSON]
     ) -> None:
         found.status = response.status_code
         # latin-1 has a letter for each byte, and loses nothing.
@@ -179,29 +180,28 @@ class WebLink:
             for name, value in response.headers.raw
         }
         self._look_at_tls(response)
-        kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
-        body = bytearray()
-        is_stream = kind == _EVENTS
+        is_stream = found.media_type == _EVENTS
         if is_stream and not expected:
             return
+        body, parser = bytearray(), EventParser(MAX_BODY)
         # Breaking out of the loop would leave the library's inner generators unfinished.
         with trio.CancelScope() as enough:
             async for part in response.aiter_raw():
-                body += part
                 if is_stream:
-                    self._take_events(body, found)
-                    if self.receiver.has_answers(expected):
-                        enough.cancel()
+                    self._take_events(parser, part, found)
+                else:
+                    body += part
                 if len(body) > MAX_BODY:
-                    found.failure = f"an answer of over {MAX_BODY} bytes"
+                    found.failure = _TOO_LARGE
+                if found.failure or (is_stream and self.receiver.has_answers(expected)):
                     enough.cancel()
         if not is_stream and not found.failure:
-            self._take_body(bytes(body), kind, found, expected)
+            self._take_body(bytes(body), found, expected)
         if expected and self.receiver.has_answers(expected):
             found.answer = self.receiver.answer_to(expected[0])
 
-    def _take_body(self, body: bytes, kind: str, found: Exchange, expected: Sequence[Any]) -> None:
-        found.body = body
+    def _take_body(self, body: bytes, found: Exchange, expected: Sequence[JSON]) -> None:
+        found.body, kind = body, found.media_type
         success = found.status is not None and 200 <= found.status < 300
         if not expected or (kind != _JSON and not success):
             return
@@ -209,18 +209,15 @@ class WebLink:
         if self._notes.check("content-type", kind == _JSON, found.sent, seen):
             self.receiver.take(body, found.sent)
 
-    def _take_events(self, body: bytearray, found: Exchange) -> None:
-        """Handle the complete events at the start of a body."""
-        text = bytes(body).replace(b"\r\n", b"\n")
-        *events, rest = text.split(b"\n\n")
-        body[:] = rest
-        for event in events:
-            fields = _fields_of(event)
-            found.event_id = fields.get(b"id", found.event_id.encode()).decode("latin-1")
-            if fields.get(b"retry", b"").isdigit():
-                found.retry = int(fields[b"retry"]) / 1000
-            if fields.get(b"data"):
-                self.receiver.take(fields[b"data"], found.sent)
+    def _take_events(self, parser: EventParser, part: bytes, found: Exchange) -> None:
+        """Handle the events that a part of a stream completes."""
+        try:
+            # The first event of a stream may have an id alone, and no message.
+            for data in (event.data for event in parser.feed(part) if event.data):
+                self.receiver.take(data, found.sent)
+        except EventTooLarge:
+            found.failure = _TOO_LARGE
+        found.event_id, found.retry = parser.last_id, parser.retry or 0.0
 
     def _look_at_tls(self, response: "httpx2.Response") -> None:
         stream = response.extensions.get("network_stream")
@@ -241,13 +238,3 @@ class WebLink:
         except ValueError:
             document = None
         return found, document if isinstance(document, dict) else None
-
-
-def _fields_of(event: bytes) -> dict[bytes, bytes]:
-    """Read the fields of one event; the lines of its data are joined."""
-    fields: dict[bytes, bytes] = {}
-    for line in event.split(b"\n"):
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        fields[name] = fields[name] + b"\n" + value if name in fields else value
-    return fields

@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import attrs
+
+from ..._value import JSON, JSONObject
 
 SettingsScope = Literal["user", "project"]
 
@@ -30,36 +32,36 @@ class HostEntry:
     url: str | None = None
     headers: Mapping[str, str] = attrs.field(factory=dict)
 
-    def process(self, **first: Any) -> dict[str, Any]:
+    def process(self, **first: JSON) -> JSONObject:
         """Write a command in the form of most hosts; `first` holds members before it."""
         program, *arguments = self.command
         shown = {**first, "command": program, "args": arguments}
         return {**shown, "env": dict(self.env)} if self.env else shown
 
-    def remote(self, key: str = "url", headers: str = "headers", **first: Any) -> dict[str, Any]:
+    def remote(self, key: str = "url", headers: str = "headers", **first: JSON) -> JSONObject:
         """Write a URL in the form of most hosts, under the names that the host has for it."""
         shown = {**first, key: self.url}
         return {**shown, headers: dict(self.headers)} if self.headers else shown
 
 
-def _plain(entry: HostEntry) -> dict[str, Any]:
+def _plain(entry: HostEntry) -> JSONObject:
     return entry.remote() if entry.url else entry.process()
 
 
-def _typed(entry: HostEntry) -> dict[str, Any]:
+def _typed(entry: HostEntry) -> JSONObject:
     return entry.remote(type="http") if entry.url else entry.process(type="stdio")
 
 
-def _copilot(entry: HostEntry) -> dict[str, Any]:
+def _copilot(entry: HostEntry) -> JSONObject:
     # Without this list no tool of the server can be used.
     shown = entry.remote(type="http") if entry.url else entry.process(type="local")
     return {**shown, "tools": ["*"]}
 
 
-def _opencode(entry: HostEntry) -> dict[str, Any]:
+def _opencode(entry: HostEntry) -> JSONObject:
     if entry.url:
         return entry.remote(type="remote")
-    shown: dict[str, Any] = {"type": "local", "command": list(entry.command)}
+    shown: JSONObject = {"type": "local", "command": list(entry.command)}
     return {**shown, "environment": dict(entry.env)} if entry.env else shown
 
 
@@ -111,7 +113,7 @@ class McpHost:
     user: Callable[[], Path]
     project: str | None = None
     key: str = "mcpServers"
-    entry: Callable[[HostEntry], dict[str, Any]] = _plain
+    entry: Callable[[HostEntry], JSONObject] = _plain
     remote: bool = True
     comments: bool = False
     toml: bool = False

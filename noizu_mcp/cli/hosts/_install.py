@@ -5,10 +5,11 @@ import difflib
 import os
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..._files import folder_lock, read_regular, replace_file, write_new
 from ..._nearest import hint_at
+from ..._value import JSONObject
 from .._errors import OK, USAGE, CommandError
 from .._output import json_of, print_text
 from .._say import note, say
@@ -98,7 +99,7 @@ def _need_target(args: argparse.Namespace) -> None:
         raise CommandError(text or "give the server", USAGE)
 
 
-def _form(host: McpHost, entry: HostEntry) -> dict[str, Any]:
+def _form(host: McpHost, entry: HostEntry) -> JSONObject:
     """Write an entry in the form of the host.
 
     Raises:
@@ -129,7 +130,7 @@ def _read(path: Path) -> str:
         raise CommandError(f"cannot read {shown_path(path)}: {error.strerror}") from error
 
 
-def _edit(host: McpHost, path: Path, text: str, name: str, table: dict[str, Any] | None) -> str:
+def _edit(host: McpHost, path: Path, text: str, name: str, table: JSONObject | None) -> str:
     """Add an entry, or remove it; see `_json_edit` and `_toml_edit`.
 
     Raises:
@@ -153,7 +154,7 @@ def _edit(host: McpHost, path: Path, text: str, name: str, table: dict[str, Any]
 
 
 def _edit_json(
-    text: str, where: tuple[str, str], table: dict[str, Any] | None, *, comments: bool
+    text: str, where: tuple[str, str], table: JSONObject | None, *, comments: bool
 ) -> str:
     key, name = where
     before = read_json_text(text, comments=comments)

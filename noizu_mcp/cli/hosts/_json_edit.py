@@ -7,7 +7,9 @@ member, so a file that somebody wrote by hand stays theirs.
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from ..._value import JSON, JSONObject
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 #: What may stand between tokens in JSON with comments, as VS Code and Zed read it.
@@ -33,7 +35,7 @@ class _JsonNode(NamedTuple):
         members: The members of an object, in order; None for any other value.
     """
 
-    value: Any
+    value: JSON
     start: int
     end: int
     members: "list[_Member] | None" = None
@@ -97,7 +99,7 @@ class _JsonReader:
 
     def _object(self, at: int, depth: int) -> _JsonNode:
         members: list[_Member] = []
-        value: dict[str, Any] = {}
+        value: JSONObject = {}
         here = self.skip(at + 1)
         while self._text[here : here + 1] != "}":
             if not _STRING.match(self._text, here):
@@ -113,7 +115,7 @@ class _JsonReader:
         return _JsonNode(value, at, here + 1, members)
 
     def _array(self, at: int, depth: int) -> _JsonNode:
-        items: list[Any] = []
+        items: list[JSON] = []
         here = self.skip(at + 1)
         while self._text[here : here + 1] != "]":
             node = self._value(here, depth + 1)
@@ -134,7 +136,7 @@ class _JsonReader:
         return here, comma
 
 
-def read_json_text(text: str, *, comments: bool) -> Any:
+def read_json_text(text: str, *, comments: bool) -> JSON:
     """Decode a JSON text.
 
     Args:
@@ -155,7 +157,7 @@ def _root(text: str, *, comments: bool) -> _JsonNode:
     return reader.read()
 
 
-def set_member(text: str, path: Sequence[str], value: Any, *, comments: bool) -> str:
+def set_member(text: str, path: Sequence[str], value: JSON, *, comments: bool) -> str:
     """Set a member of an object, with the objects around it where they are missing.
 
     Args:
@@ -190,13 +192,13 @@ def set_member(text: str, path: Sequence[str], value: Any, *, comments: bool) ->
     return text[: node.start] + shown + text[node.end :]
 
 
-def _wrap(path: Sequence[str], value: Any) -> Any:
+def _wrap(path: Sequence[str], value: JSON) -> JSON:
     for name in reversed(path):
         value = {name: value}
     return value
 
 
-def _render(value: Any, margin: str, unit: str, line_end: str) -> str:
+def _render(value: JSON, margin: str, unit: str, line_end: str) -> str:
     text = json.dumps(value, indent=unit, ensure_ascii=False)
     # A lone surrogate has no bytes; in JSON its escape means the same.
     text = text.encode("utf-8", "backslashreplace").decode()
@@ -210,7 +212,7 @@ def _indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _insert(text: str, node: _JsonNode, member: tuple[str, Any], unit: str, line_end: str) -> str:
+def _insert(text: str, node: _JsonNode, member: tuple[str, JSON], unit: str, line_end: str) -> str:
     outer = _indent_at(text, node.start)
     members = node.members or []
     inner = _indent_at(text, members[-1].start) if members else ""

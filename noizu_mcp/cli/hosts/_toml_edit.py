@@ -8,8 +8,9 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from ..._value import JSON, JSONObject
 from ._json_edit import EditError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -18,7 +19,7 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER: Final = re.compile(r"[ \t]*\[")
 
 
-def read_toml_text(text: str) -> dict[str, Any]:
+def read_toml_text(text: str) -> JSONObject:
     """Decode a TOML text.
 
     Raises:
@@ -30,7 +31,7 @@ def read_toml_text(text: str) -> dict[str, Any]:
         raise EditError(str(error)) from None
 
 
-def set_table(text: str, path: Sequence[str], table: Mapping[str, Any]) -> str:
+def set_table(text: str, path: Sequence[str], table: Mapping[str, JSON]) -> str:
     """Set a table.
 
     Args:
@@ -89,7 +90,7 @@ def _names(line: str) -> list[str]:
     if not _HEADER.match(line):
         return []
     try:
-        found: Any = tomllib.loads(line)
+        found: JSON = tomllib.loads(line)
     except tomllib.TOMLDecodeError:
         return []
     names = []
@@ -99,7 +100,7 @@ def _names(line: str) -> list[str]:
     return names
 
 
-def _checked(text: str, edited: str, path: Sequence[str], table: Mapping[str, Any] | None) -> str:
+def _checked(text: str, edited: str, path: Sequence[str], table: Mapping[str, JSON] | None) -> str:
     """Compare the edited text with what was meant.
 
     Raises:
@@ -115,7 +116,7 @@ def _checked(text: str, edited: str, path: Sequence[str], table: Mapping[str, An
             inner = inner.setdefault(name, {})
         inner[path[-1]] = dict(table)
     try:
-        found: Any = tomllib.loads(edited)
+        found: JSON = tomllib.loads(edited)
     except tomllib.TOMLDecodeError:
         found = None
     # A table that held only the removed one vanishes with it.
@@ -124,14 +125,14 @@ def _checked(text: str, edited: str, path: Sequence[str], table: Mapping[str, An
     return edited
 
 
-def _pruned(value: Any) -> Any:
+def _pruned(value: JSON) -> JSON:
     if not isinstance(value, dict):
         return value
     inner = {name: _pruned(each) for name, each in value.items()}
     return {name: each for name, each in inner.items() if each != {}}
 
 
-def _without(tables: dict[str, Any], path: Sequence[str]) -> dict[str, Any] | None:
+def _without(tables: JSONObject, path: Sequence[str]) -> JSONObject | None:
     """Copy tables without one of them; None if it is not there."""
     name, *rest = path
     inner = tables.get(name)
@@ -153,7 +154,7 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _value(value: Any) -> str:
+def _value(value: JSON) -> str:
     if isinstance(value, Mapping):
         inner = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items())
         return f"{{ {inner} }}"

@@ -12,7 +12,7 @@ from ._component import ComponentReader
 from ._statement import NOTHING, is_method
 
 
-class Arguments(NamedTuple):
+class DeclaredArguments(NamedTuple):
     """Declared arguments or variables.
 
     Attributes:
@@ -30,7 +30,7 @@ class Arguments(NamedTuple):
     sources: Mapping[str, Source] = NOTHING
 
 
-def read_arguments(reader: ComponentReader, handler: Handler | None) -> Arguments:
+def read_arguments(reader: ComponentReader, handler: Handler | None) -> DeclaredArguments:
     """Read the class `Arguments` or `arguments = {…}`, of a class or of the nearest base.
 
     Args:
@@ -58,10 +58,10 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
         elif whole is not None and declares_input(whole):
             declared, name = whole.annotation, f"{method}.args"
     if declared is None:
-        return Arguments()
+        return DeclaredArguments()
     if name == "Arguments" and not isinstance(declared, type):
         reader.problem(name, f"must be a class; write arguments = … for {called(declared)}")
-        return Arguments(name)
+        return DeclaredArguments(name)
     types = reader.declaration.types_of(reader.declaration.owner_of(name))
     read = read_shape(declared, descriptions=described, types=types)
     return _arguments(reader, name, declared, *read)
@@ -69,7 +69,7 @@ def read_arguments(reader: ComponentReader, handler: Handler | None) -> Argument
 
 def _arguments(
     reader: ComponentReader, name: str, declared: object, shape: Shape | None, faults: list[Fault]
-) -> Arguments:
+) -> DeclaredArguments:
     """Note the faults of a declaration, and read its completions."""
     note = reader.declaration.faults
     member = name.partition(".")[0]
@@ -84,7 +84,7 @@ def _arguments(
         fields, completions = read_fields(declared)
     sources, faults = read_sources(owner, completions)
     note(name, faults, member)
-    return Arguments(name, owner, shape, fields, sources)
+    return DeclaredArguments(name, owner, shape, fields, sources)
 
 
 def _find(reader: ComponentReader) -> tuple[str, object]:
@@ -104,7 +104,7 @@ def _find(reader: ComponentReader) -> tuple[str, object]:
 
 
 def note_misfits(
-    reader: ComponentReader, arguments: Arguments, texts: Iterable[tuple[str, str]]
+    reader: ComponentReader, arguments: DeclaredArguments, texts: Iterable[tuple[str, str]]
 ) -> None:
     """Note problems of the declared arguments.
 

@@ -7,7 +7,7 @@ declarations in its bases; the annotations of the handler count where nothing el
 import functools
 import inspect
 import typing
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from ..._util import called
@@ -26,8 +26,25 @@ from ..handlers._handler import Handler
 from ..handlers._signature import UNRESOLVED, declares_input, mentions
 from ._statement import Declaration
 
-# Return annotations of results that are no JSON object.
-_NO_OBJECTS: Final = (str, int, float, bool, bytes, None)
+#: The JSON type of a result by its annotation; only of types whose results have no other one.
+_RETURNED: Final[Mapping[object, str]] = {
+    **dict.fromkeys((list, tuple, set, frozenset), "an array"),
+    **dict.fromkeys((dict, Mapping), "an object"),
+    **dict.fromkeys((str, bytes), "a string"),
+    **dict.fromkeys((int, float), "a number"),
+    bool: "a boolean",
+    None: "null",
+}
+#: The same of a declared output, by its `type`.
+_DECLARED: Final[Mapping[object, str]] = {
+    "array": "an array",
+    "object": "an object",
+    "string": "a string",
+    "integer": "a number",
+    "number": "a number",
+    "boolean": "a boolean",
+    "null": "null",
+}
 SchemaSide = Literal["input", "output"]
 
 
@@ -72,7 +89,7 @@ class ClassSchemas:
         self._on_function = on_function
         self._given: dict[SchemaSide, object] = {}
         # Nearest first: a class, its bases and mixins.
-        places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
+        places: list[Mapping[str, object]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
         has_output, self.output = self._declared("output", places)
         if handler is not None:
@@ -168,10 +185,12 @@ class ClassSchemas:
                 text = f"is annotated as {p.annotation.__name__}, and the declared input gives"
                 text += f" {made.__name__ if isinstance(made, type) else 'another object'}"
                 declaration.problem(f"{method}.{p.name}", f"{text}; leave out one of them", method)
-        output = self.output and self.output.schema.get("type")
-        if output == "object" and handler.returns in _NO_OBJECTS and is_own():
-            name = getattr(handler.returns, "__name__", None)
-            text = f"returns {name}, and the declared output is an object; leave out one of them"
+        output = self.output and _DECLARED.get(str(self.output.schema.get("type")))
+        result = typing.get_origin(handler.returns) or handler.returns
+        returned = _RETURNED.get(result) if isinstance(result, Hashable) else None
+        if output and returned not in (None, output) and is_own():
+            name = getattr(result, "__name__", None)
+            text = f"returns {name}, and the declared output is {output}; leave out one of them"
             declaration.problem(f"{method}.return", text, method)
 
     def _returned(self, handler: Handler) -> Shape | None:

@@ -14,7 +14,7 @@ from ..._util import snake_case
 from ..._value import Frozen, JSONObject
 from ...schema import docstring_parameters, docstring_summary
 from ..handlers._handler import CallForm, Handler, Home
-from ..handlers._signature import read_handler
+from ..handlers._signature import mentions, read_handler
 from ._marks import is_marked
 from ._options import DECLARED_NAME, STATEMENT_ONLY, add_prefix, is_hidden
 from ._statement import NOTHING, ComponentKind, Declaration, is_abstract, unfinished
@@ -40,8 +40,8 @@ class Declared(Frozen):
     options: Mapping[str, Any]
     handler: Handler
     source: str
-    members: Mapping[str, Any] = NOTHING
-    fields: Callable[[object], Mapping[str, Any]]
+    members: Mapping[str, object] = NOTHING
+    fields: Callable[[object], Mapping[str, object]]
 
     def key(self, overrides: Mapping[str, Any]) -> tuple[str, str]:
         """Give the option that no two registered ones may have in common, and its value."""
@@ -235,15 +235,19 @@ class ComponentReader:
         described = docstring_parameters(handler.function.__doc__) if handler else {}
         return described | docstring_parameters(vars(self.cls).get("__doc__"))
 
-    def refuse_other_inputs(self, wanted: str) -> None:
+    def refuse_other_inputs(self, wanted: str, handler: Handler | None) -> None:
         """Refuse the declaration of an input under another name, where no input was found.
 
         Args:
             wanted: The name of the class that would be read: `Input`.
+            handler: Its signature may name the class.
         """
         own = "(begin a name of your own with _)"
+        annotations = [each.annotation for each in handler.properties] if handler else []
         for name, value in vars(self.cls).items():
             if name in _OTHER_CLASSES and name != wanted and isinstance(value, type):
+                if any(mentions(each, (value,)) for each in annotations):
+                    continue
                 self.problem(name, f"is not read; name the class {wanted} {own}")
             elif name in _OTHER_DATA and name != wanted.lower() and isinstance(value, Mapping):
                 self.problem(name, f"is not read; write {wanted.lower()} = … {own}")

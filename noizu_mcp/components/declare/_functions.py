@@ -230,7 +230,7 @@ class _FunctionReader(ComponentReader):
         """Read the descriptions of arguments in the docstring."""
         return docstring_parameters(self._docstring())
 
-    def refuse_other_inputs(self, wanted: str) -> None:
+    def refuse_other_inputs(self, wanted: str, handler: Handler | None) -> None:
         """Do nothing: a function has no body that could declare an input."""
 
 

@@ -26,7 +26,7 @@ class Mark:
         self.misplaced: object = None
         self.stray = stray
 
-    def __call__(self, method: object) -> Any:
+    def __call__(self, method: object) -> object:
         return self.put(method, calling_frame())
 
     def put(self, method: object, frame: FrameType) -> object:

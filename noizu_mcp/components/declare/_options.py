@@ -15,7 +15,7 @@ import attrs
 from ... import types
 from ..._foreign import advice
 from ..._nearest import nearest
-from ..._util import called, got, is_number, is_uri, json_text
+from ..._util import called, got, is_number, is_uri, is_whole, json_text, takes
 from ..._value import JSONObject
 from ...types import Annotations, ContentAnnotations, Icon
 
@@ -82,10 +82,6 @@ def read_flag(value: object) -> bool:
     return value
 
 
-def _read_category(value: object) -> str | None:
-    return None if value is None else read_text(value)
-
-
 def read_seconds(value: object) -> float | None:
     """Take a time limit in seconds, or None for no limit."""
     if value is None:
@@ -95,17 +91,18 @@ def read_seconds(value: object) -> float | None:
     return float(value)
 
 
-def _read_count(value: object) -> int | None:
-    # Not `isinstance`: True would be one call at a time.
-    if value is not None and (type(value) is not int or value < 1):
-        raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
-    return value
+def _whole(wanted: str, least: int = 0, *, optional: bool = True) -> OptionReader:
+    """Return the reader of a whole number; where it is optional, None stands for a default."""
+
+    def read(value: object) -> int | None:
+        if not is_whole(value, least) and (value is not None or not optional):
+            raise ValueError(f"must be a whole number {wanted}, {got(value)}")
+        return value
+
+    return read
 
 
-def _read_queue(value: object) -> int | None:
-    if value is not None and (type(value) is not int or value < 0):
-        raise ValueError(f"must be a whole number of calls, or None for the limit, {got(value)}")
-    return value
+_read_count: Final = _whole("above 0, or None for no limit", 1)
 
 
 def read_loop(value: object) -> str:
@@ -138,16 +135,11 @@ def _read_available(value: Any) -> Callable[[object], object] | None:
     """Take the function that decides who may list and use a component; None for everybody."""
     if value is None:
         return None
-    plain = callable(value) and not isinstance(value, type)
-    if plain and not any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
-        try:
-            # Now: a wrong one would fail with the first list, and hide the component.
-            inspect.signature(value).bind(None)
-        except (TypeError, ValueError):
-            pass
-        else:
-            function: Callable[[Any], object] = value
-            return function
+    # Now: a wrong one would fail with the first list, and hide the component.
+    fits = takes(value, None) and not isinstance(value, type)
+    if fits and not any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
+        function: Callable[[object], object] = value
+        return function
     example = "lambda ctx: ctx.auth is not None"
     raise ValueError(f"must be a sync function of the context, like {example}, got {called(value)}")
 
@@ -256,12 +248,6 @@ def _read_mime_type(value: object) -> str:
     return value
 
 
-def _read_size(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"must be a whole number of bytes, {got(value)}")
-    return value
-
-
 def read_prefix(value: object) -> str:
     """Take a word that is put before names, and before the schemes of URIs."""
     if not isinstance(value, str) or not re.fullmatch(_PREFIX, value):
@@ -311,9 +297,9 @@ _ROWS: Final[tuple[tuple[str, OptionReader, str], ...]] = (
     ("title", read_text, _ALL),
     ("description", read_text, _ALL),
     ("prefix", read_prefix, "tool resource resource_template prompt"),
-    ("category", _read_category, _TOOLS),
+    ("category", lambda value: None if value is None else read_text(value), _TOOLS),
     ("mime_type", _read_mime_type, _CONTENTS),
-    ("size", _read_size, "Resource resource"),
+    ("size", _whole("of bytes", optional=False), "Resource resource"),
     ("annotations", partial(_read_hints, Annotations), _TOOLS),
     ("annotations", _read_content_annotations, _CONTENTS),
     ("icons", read_icons, _ALL),
@@ -322,7 +308,7 @@ _ROWS: Final[tuple[tuple[str, OptionReader, str], ...]] = (
     ("visible", read_flag, _ALL),
     ("timeout", read_seconds, _ALL),
     ("max_concurrency", _read_count, _TOOLS),
-    ("max_queue", _read_queue, _TOOLS),
+    ("max_queue", _whole("of calls, or None for the limit"), _TOOLS),
     ("max_result_bytes", _read_count, _TOOLS),
     ("coerce", read_flag, _TOOLS),
     ("requires", read_requires, _ALL),
@@ -369,7 +355,7 @@ def read_options(
     Returns:
         The good ones, read; then the bad ones, each with the text of its problem.
     """
-    good: dict[str, Any] = {}
+    good: dict[str, object] = {}
     bad: list[tuple[str, str]] = []
     for name, value in given.items():
         if name not in table:

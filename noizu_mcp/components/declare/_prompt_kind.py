@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from inspect import isclass
-from typing import Any, Final
+from typing import Final
 
 from ...types import PromptArgument, PromptDefinition
 from ..handlers._bound import PromptSpec
@@ -15,15 +15,15 @@ from ._options import options_of
 from ._statement import ComponentKind, takes
 
 
-def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str, object]:
     """Read the arguments."""
     arguments = read_arguments(reader, handler)
     # server/prompts: the arguments of `prompts/get` are a map of texts, so a field must be readable
     # from one.
     text = "an argument is a text; declare it as str, int, float, bool, an Enum or a Literal"
     note_misfits(reader, arguments, [(name, text) for name in impossible(arguments.fields)])
-    if handler is not None and not arguments.name:
-        reader.refuse_other_inputs("Arguments")
+    if handler is not None and (handler.properties or not arguments.name):
+        reader.refuse_other_inputs("Arguments", handler)
     # prompts/list has no schema for arguments, only name, title, description and `required`.
     shape, complete = arguments.shape, reader.handlers["complete"]
     texts = None if shape is None else TextValues(shape)

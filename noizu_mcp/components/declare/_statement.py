@@ -63,7 +63,7 @@ class ComponentKind(NamedTuple):
     key: str = "name"
     example: str = ""
     methods: Mapping[str, CallForm] = NOTHING
-    parts: Callable[..., Mapping[str, Any]] = lambda *_: {"fields": lambda _: {}}
+    parts: Callable[..., Mapping[str, object]] = lambda *_: {"fields": lambda _: {}}
     instead_of_mark: str = "take it off"
     overrides: Table = NOTHING
     of_functions: Table = NOTHING
@@ -165,7 +165,7 @@ class Declaration:
 
     def _options_of(self, base: type, table: Table) -> dict[str, object]:
         """Give the options of a base; the options of a mixin are attributes, not checked before."""
-        found: dict[str, Any] | None = vars(base).get("__mcp_options__")
+        found: dict[str, object] | None = vars(base).get("__mcp_options__")
         if found is not None:
             return found
         attributes = _option_attributes(base, table)
@@ -389,12 +389,12 @@ class FunctionComponent:
     """
 
     kind: ComponentKind
-    function: Any
+    function: object
     label: str
-    given: Mapping[str, Any]
-    marks: Mapping[str, Any] | None
+    given: Mapping[str, object]
+    marks: Mapping[str, object] | None
     problems: tuple[Problem, ...]
-    __mcp__: tuple[Any, ...] = attrs.field(alias="mcp")
+    __mcp__: tuple[object, ...] = attrs.field(alias="mcp")
 
 
 def kind_of(target: object) -> ComponentKind | None:

@@ -27,9 +27,9 @@ def _read_parts(reader: ComponentReader, handler: Handler | None) -> Mapping[str
         described,
         on_function=not reader.in_class,
     )
-    # Nothing declares an input: a class `Args` or a mapping `params` was then meant to be one.
-    if schemas.input is open_object():
-        reader.refuse_other_inputs("Input")
+    # No class declares an input: a class `Args` or a mapping `params` was then meant to be one.
+    if schemas.input is open_object() or (handler and handler.properties):
+        reader.refuse_other_inputs("Input", handler)
     return schemas.parts()
 
 

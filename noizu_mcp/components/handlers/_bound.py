@@ -5,7 +5,7 @@ the options: an option that is given becomes the field.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from ..._errors import DefinitionError, McpError, Problem
 from ..._nearest import nearest
@@ -187,7 +187,7 @@ class TemplateSpec(Readable):
     texts: "TextValues"
     variables: tuple[str, ...]
     complete: Callable[[str], "Source | None"]
-    list: Callable[[Any], Any] | None
+    list: Callable[[object], object] | None
     list_mode: Mode
 
     def match(self, uri: str) -> object:

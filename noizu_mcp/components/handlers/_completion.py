@@ -1,9 +1,9 @@
 """Completion of arguments and variables: its sources, and the values that an author returns."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ..._util import takes
 from ...schema import Fault
 from ...types import Completion, as_tuple
 from ._handler import Handler, Mode, refuse_coroutine
@@ -19,7 +19,7 @@ class Completer(NamedTuple):
     """
 
     mode: Mode
-    invoke: Callable[[str, Any], Any]
+    invoke: Callable[[str, object], object]
 
 
 #: All texts that an argument may be, or a function that computes them.
@@ -43,7 +43,7 @@ def read_sources(
     for name, declared in completions.items():
         if isinstance(declared, list | tuple) and all(isinstance(text, str) for text in declared):
             sources[name] = tuple(declared)
-        elif _takes_two(declared):
+        elif takes(declared, "prefix", None):
             # The second one is for an instance with an async `__call__`.
             awaited = is_async(declared) or is_async(declared.__call__)
             sources[name] = Completer("async" if awaited else "thread", declared)
@@ -51,15 +51,6 @@ def read_sources(
             text = "complete must be a list of texts or an async function (prefix, ctx)"
             faults.append(Fault((name,), f"{text}, got {declared!r}", owner))
     return sources, faults
-
-
-def _takes_two(function: Any) -> bool:
-    try:
-        inspect.signature(function).bind("prefix", None)
-    # TypeError: not callable, or other parameters. ValueError: a builtin without a signature.
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def completer(

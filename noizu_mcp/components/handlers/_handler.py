@@ -127,7 +127,7 @@ def _caller(offers: str, given: str) -> Callable[[object], Callable[..., object]
     """Make the function that makes a call of some shape: `lambda args, ctx: method(ctx, args)`."""
     # Generated code: a call costs no more than handwritten code. All names are names of
     # parameters, so they are identifiers.
-    made: Callable[[Any], Callable[..., Any]] = eval(
+    made: Callable[[object], Callable[..., object]] = eval(
         f"lambda method: lambda {offers}: method({given})", {}
     )
     return made

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..._schema_engine import EngineName
 from ...schema import Fault, Shape, Violation
 
-Cast = Callable[[str], Any]
+Cast = Callable[[str], object]
 
 # Bounded, since clients write them: the time of `int` grows with the square of the digits, and
 # Python itself refuses more than 4,300 of them.
@@ -21,7 +21,7 @@ _NUMBER: Final = r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?"
 _TRUTHS: Final = {"true": True, "false": False}
 
 
-def _number(text: str) -> Any:
+def _number(text: str) -> object:
     # JSON has no infinity, so `1e999` stays a text, which then does not fit.
     number = float(text) if re.fullmatch(_NUMBER, text) else math.inf
     return number if math.isfinite(number) else text
@@ -103,7 +103,7 @@ class TextValues:
     def __init__(self, shape: Shape, lists: frozenset[str] = frozenset()) -> None:
         self.shape = shape
         self.lists = lists
-        self.fields: Mapping[str, Mapping[str, Any]] = shape.schema.get("properties", {})
+        self.fields: Mapping[str, Mapping[str, object]] = shape.schema.get("properties", {})
         self.required = tuple(shape.schema.get("required", ()))
         self._casts = {
             name: cast_of(field, is_list=name in lists) for name, field in self.fields.items()

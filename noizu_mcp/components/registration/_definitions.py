@@ -39,14 +39,14 @@ _AS_SENT: Final[object] = _AsSent()
 
 @overload
 def bind_definition(
-    definition: ToolDefinition, handler: Callable[[Any, Any], Awaitable[Any]], **options: Any
+    definition: ToolDefinition, handler: Callable[[Any, Any], Awaitable[object]], **options: Any
 ) -> ToolSpec: ...
 @overload
 def bind_definition(
     definition: PromptDefinition,
-    handler: Callable[[Any, Any], Awaitable[Any]],
+    handler: Callable[[Any, object], Awaitable[object]],
     complete: Complete | None = None,
-    **options: Any,
+    **options: object,
 ) -> PromptSpec: ...
 @overload
 def bind_definition(
@@ -55,15 +55,15 @@ def bind_definition(
 @overload
 def bind_definition(
     definition: ResourceTemplateDefinition,
-    handler: Callable[[str, Any, Any], Awaitable[Any]],
+    handler: Callable[[str, object, Any], Awaitable[Any]],
     complete: Complete | None = None,
-    **options: Any,
+    **options: object,
 ) -> TemplateSpec: ...
 def bind_definition(
     definition: Any,
     handler: Callable[..., Awaitable[object]],
     complete: Complete | None = None,
-    **options: Any,
+    **options: object,
 ) -> Bound:
     """Make a component of its definition and a coroutine function; a provider may list it.
 
@@ -83,7 +83,7 @@ def bind_definition(
         ValueError: The text of a template is not a URI template.
     """
     wire = definition.to_wire()
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "name": definition.name,
         "title": definition.title,
         "description": definition.description,

@@ -70,12 +70,12 @@ class SharedOptions(TypedDict, total=False):
     title: str
     description: str
     icons: Iterable[Icon]
-    meta: Mapping[str, Any] | None
+    meta: Mapping[str, object] | None
     hidden: bool
     visible: bool
     timeout: float | None
     requires: "RequireScopes | str | Sequence[str] | None"
-    available: Callable[[Any], object] | None
+    available: Callable[[object], object] | None
     loop: Literal["trio", "asyncio"]
 
 
@@ -271,9 +271,9 @@ def expand(
     items: Iterable[Any], feature: Literal["resources"]
 ) -> list[ResourceSpec | TemplateSpec]: ...
 @overload
-def expand(items: Iterable[Any], feature: Literal["prompts"]) -> list[PromptSpec]: ...
+def expand(items: Iterable[object], feature: Literal["prompts"]) -> list[PromptSpec]: ...
 @overload
-def expand(items: Iterable[Any], feature: str) -> list[Bound]: ...
+def expand(items: Iterable[object], feature: str) -> list[Bound]: ...
 def expand(items: Iterable[object], feature: str = "tools") -> object:
     """Bind registered components to instances, in their order.
 

@@ -20,8 +20,8 @@ from ..jsonschema._values import type_of
 from ..jsonschema._violation import show
 from ._dump import ATOMS, dump_value
 
-Build = Callable[[Any], Any]
-Test = Callable[[Any], bool]
+Build = Callable[[object], object]
+Test = Callable[[object], bool]
 
 # Files of generated code have names of their own, as the cache of source lines needs.
 _numbers = count()

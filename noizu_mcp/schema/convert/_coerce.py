@@ -9,18 +9,18 @@ the time grows with the size of the value alone. The file is loaded with the fir
 schema refuses.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from ..._json_schema import TYPES
 from ..._limits import Limits
+from ...jsonrpc import parse_json
 from ..jsonschema._document import Document
 from ..jsonschema._keywords import DIALECTS
-from ..jsonschema._values import find_not_json, is_deeper, type_of
+from ..jsonschema._values import is_deeper, type_of
 
 #: Subschemas that hold together; none of them says anything about a value that has no subschema.
 Together = tuple[Mapping[str, Any], ...]
@@ -40,7 +40,7 @@ _ALL: Final = frozenset(TYPES)
 _readers: "WeakKeyDictionary[Any, TextReader]" = WeakKeyDictionary()
 
 
-def coerce_text(shape: Any, value: Any, limits: Limits) -> object:
+def coerce_text(shape: Any, value: object, limits: Limits) -> object:
     """Read the text in a value that stands for other types.
 
     Args:
@@ -228,9 +228,9 @@ class _Walk:
             return self._object(options, value, depth + 1)
         return self._array(options, value, depth + 1) if isinstance(value, list) else value
 
-    def _object(self, options: PlaceOptions, value: dict[str, Any], depth: int) -> Any:
+    def _object(self, options: PlaceOptions, value: dict[str, object], depth: int) -> object:
         options = self._reader.choose(options, value)
-        made: dict[str, Any] | None = None
+        made: dict[str, object] | None = None
         for name, inner in value.items():
             if inner.__class__ not in (str, dict, list):
                 continue
@@ -240,9 +240,9 @@ class _Walk:
                 made[name] = read
         return value if made is None else made
 
-    def _array(self, options: PlaceOptions, value: list[Any], depth: int) -> Any:
+    def _array(self, options: PlaceOptions, value: list[object], depth: int) -> object:
         options = self._reader.choose(options, value)
-        made: list[Any] | None = None
+        made: list[object] | None = None
         for index, inner in enumerate(value):
             if inner.__class__ not in (str, dict, list):
                 continue
@@ -269,28 +269,16 @@ class _Walk:
 
     def _parse(self, text: str) -> object:
         """Decode JSON text; None if it is not JSON, or exceeds the limits of a message."""
-        # Each value but the first has one of these before it; those in strings are counted too.
+        # Each value but the first has one of these before it; marks in strings are counted, too.
         values = text.count(",") + text.count("[") + text.count("{")
         if values > self._left:
             return None
         try:
-            parsed = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+            parsed: object = parse_json(text.encode(), self._depth, self._left)
         except (ValueError, RecursionError):
             return None
         self._left -= values
-        odd = "\\u" in text and find_not_json(parsed, self._left) is not None
-        return None if odd or is_deeper(parsed, self._depth) else parsed
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not isfinite(value):
-        raise ValueError(text)
-    return value
+        return parsed
 
 
 def _product(left: list[Together], right: list[Together]) -> list[Together]:
@@ -304,12 +292,12 @@ def _nodes(options: PlaceOptions) -> Iterable[Mapping[str, Any]]:
     return (node for alternative in options.alternatives for node in alternative)
 
 
-def _rest(node: Mapping[str, object]) -> Any:
+def _rest(node: Mapping[str, object]) -> object:
     """Return the schema of names that are not declared."""
     return True if "patternProperties" in node else node.get("additionalProperties", True)
 
 
-def _item_schema(node: Mapping[str, Any], index: int) -> Any:
+def _item_schema(node: Mapping[str, Any], index: int) -> object:
     first, rest = node.get("prefixItems", ()), node.get("items", True)
     if isinstance(rest, list):  # the form before 2020-12
         return True
@@ -335,7 +323,7 @@ def _with_numbers(kind: str) -> tuple[str, ...]:
 
 
 #: The names that an object must have; and names with the choices for their values.
-_Marks = tuple[frozenset[str], list[tuple[str, frozenset[Any]]]]
+_Marks = tuple[frozenset[str], list[tuple[str, frozenset[object]]]]
 
 
 def _marks(together: Together) -> _Marks | None:
@@ -343,7 +331,7 @@ def _marks(together: Together) -> _Marks | None:
     if "object" not in _kinds_together(together):
         return None
     required = frozenset(name for node in together for name in node.get("required", ()))
-    chosen: list[tuple[str, frozenset[Any]]] = []
+    chosen: list[tuple[str, frozenset[object]]] = []
     for node in together:
         for name, inner in node.get("properties", {}).items():
             if isinstance(inner, dict) and ("enum" in inner or "const" in inner):

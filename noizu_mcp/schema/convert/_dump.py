@@ -18,7 +18,7 @@ import attrs
 
 from ..._util import json_text
 from ..._value import JSONObject
-from ..declare._nodes import Object
+from ..declare._nodes import Object, find_named
 
 #: The classes whose values are JSON already.
 ATOMS = frozenset({str, int, float, bool, type(None)})
@@ -26,7 +26,7 @@ ATOMS = frozenset({str, int, float, bool, type(None)})
 #: The packages whose values have a form of their own.
 FOREIGN = frozenset({"numpy", "pandas", "polars"})
 
-Dump = Callable[[Any], Any]
+Dump = Callable[[Any], object]
 
 _by_class: "WeakKeyDictionary[type, Dump]" = WeakKeyDictionary()
 
@@ -118,11 +118,7 @@ def _choose_kind(cls: type) -> Dump:
     for kind, dump in _KINDS:
         if issubclass(cls, kind):
             return dump
-    for base in cls.__mro__:
-        named = _NAMED.get((base.__module__.partition(".")[0], base.__qualname__))
-        if named is not None:
-            return named
-    return _refuse
+    return find_named(cls, _NAMED) or _refuse
 
 
 def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
@@ -150,7 +146,7 @@ def _by_pydantic(value: Any) -> object:
     return write(value, mode="json", by_alias=True, warnings=False)
 
 
-def _list(value: Iterable[object]) -> list[Any]:
+def _list(value: Iterable[object]) -> list[object]:
     return [dump_value(inner) for inner in value]
 
 

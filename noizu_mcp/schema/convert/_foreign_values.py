@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ..declare._nodes import find_named
+
 # Units of numpy that are finer than microseconds, the unit of `datetime`.
 _FINE: Final = ("ns", "ps", "fs", "as")
 
@@ -21,12 +23,9 @@ def plain_converter(cls: type) -> Callable[[object], object] | None:
     Returns:
         The function; None for a class that has no JSON form, or is also one of Python's.
     """
-    for base in cls.__mro__:
-        found = _CONVERTERS.get((base.__module__.partition(".")[0], base.__qualname__))
-        if found is not None:
-            return found
-    if not hasattr(cls, "__get_pydantic_core_schema__"):
-        return None
+    found = find_named(cls, _CONVERTERS)
+    if found is not None or not hasattr(cls, "__get_pydantic_core_schema__"):
+        return found
     # A secret, a URL: pydantic knows how to write it.
     write = sys.modules["pydantic"].TypeAdapter(cls).dump_python
     return lambda value: write(value, mode="json", warnings=False)
@@ -42,7 +41,7 @@ def _scalar(value: Any) -> Any:
     return made
 
 
-def _array(value: Any) -> Any:
+def _array(value: Any) -> object:
     if value.dtype.kind in "mM":
         value = _exact_time(value)
     return value.tolist()
@@ -71,7 +70,7 @@ def _without_missing(value: Any) -> Any:
     return value.astype(object).where(value.notna(), None)
 
 
-_CONVERTERS: Final[Mapping[tuple[str, str], Callable[[Any], Any]]] = {
+_CONVERTERS: Final[Mapping[tuple[str, str], Callable[[Any], object]]] = {
     ("numpy", "generic"): _scalar,
     ("numpy", "ndarray"): _array,
     ("pandas", "DataFrame"): _frame,
@@ -102,7 +101,7 @@ _FORMS: Final = "return JSON values, an attrs class, a dataclass, a pydantic mod
 def no_json(value: object) -> str:
     """Return the problem of a value that has no JSON form: its type, and the form to return."""
     cls = type(value)
-    known = [(base.__module__.partition(".")[0], base.__qualname__) for base in cls.__mro__]
-    hint = next((_INSTEAD[each] for each in known if each in _INSTEAD), _FORMS)
-    name = cls.__qualname__ if known[0][0] == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-    return f"{name} has no JSON form; {hint}"
+    name = cls.__qualname__
+    if cls.__module__ != "builtins":
+        name = f"{cls.__module__}.{name}"
+    return f"{name} has no JSON form; {find_named(cls, _INSTEAD) or _FORMS}"

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..._pointer import Path
+from ..._util import shorten
 from ..declare._nodes import Pydantic
 from ..jsonschema._values import kind_and_value
-from ..jsonschema._violation import Violation, shorten
+from ..jsonschema._violation import Violation
 
 #: The exceptions by which a constructor refuses a value; the error of pydantic is a ValueError.
 REFUSALS: Final = (ValueError, TypeError, ArithmeticError)

@@ -24,7 +24,7 @@ from ._nodes import Array, Map, Node, Object, Scalar, ScalarChoice, Tuple, Union
 from ._resolve import NameScope, substitute
 from ._state import ParseState
 
-_SCALARS: Mapping[Any, Callable[[], Node]] = {
+_SCALARS: Mapping[object, Callable[[], Node]] = {
     str: lambda: Scalar("string"),
     int: lambda: Scalar("integer", "int"),
     float: lambda: Scalar("number", "float"),
@@ -137,7 +137,7 @@ def choice(state: ParseState, results: Iterable[object], what: str) -> ScalarCho
         results: The delivered values, in order.
         what: The name of the choice in messages.
     """
-    found: dict[Any, tuple[Any, Any]] = {}
+    found: dict[object, tuple[object, object]] = {}
     for result in results:
         value = result.value if isinstance(result, enum.Enum) else result
         if value is not None and type(value) not in (str, int, float, bool):
@@ -151,7 +151,7 @@ def choice(state: ParseState, results: Iterable[object], what: str) -> ScalarCho
 
 def _union(state: ParseState, annotation: object, scope: NameScope) -> Node:
     branches: list[Node] = []
-    parts: list[Any] = [scope.resolve(part) for part in get_args(annotation)]
+    parts: list[object] = [scope.resolve(part) for part in get_args(annotation)]
     models = [part for part in parts if _is_model(part)]
     if len(models) > 1 and len(models) == sum(part is not NoneType for part in parts):
         # Pydantic tells its own classes apart: by a discriminator, or by what fits best.
@@ -177,7 +177,7 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and is_pydantic(annotation)
 
 
-_FORMS: Mapping[Any, Callable[[ParseState, Any, NameScope], Node]] = {
+_FORMS: Mapping[object, Callable[[ParseState, object, NameScope], Node]] = {
     Annotated: _annotated,
     Literal: lambda state, annotation, _: choice(state, get_args(annotation), "Literal"),
     TypingUnion: _union,

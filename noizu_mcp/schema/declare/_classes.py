@@ -114,7 +114,7 @@ def _attribute(
     marker = value if isinstance(value, Marker) else None
     options = marker.options if marker is not None else {}
     default = options.get("default", MISSING) if marker is not None else value
-    metadata: dict[str, Any] = {_MARKER: marker, _IMPLICIT: False}
+    metadata: dict[str, object] = {_MARKER: marker, _IMPLICIT: False}
     if default is not MISSING and not isinstance(default, _PLAIN_DEFAULTS):
         if type(default) in _CONTAINERS:  # every instance has its own
             metadata[_DEFAULT] = default

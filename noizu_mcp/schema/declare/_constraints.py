@@ -66,7 +66,7 @@ def apply_validator(node: Node, validator: object) -> list[str]:
     return list(handler(node, validator)) if handler is not None else []
 
 
-def _size(name: str) -> Callable[[Node, Any], list[str]]:
+def _size(name: str) -> Callable[[Node, object], list[str]]:
     return lambda node, v: constrain(node, {_size_option(node, name): getattr(v, name)})
 
 

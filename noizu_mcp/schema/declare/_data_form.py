@@ -39,7 +39,7 @@ class DataArguments:
         """Return the value of a declared name, or `default` if the name is not declared."""
         return self.__dict__.get(name, default)
 
-    def __mcp_json__(self) -> dict[str, Any]:
+    def __mcp_json__(self) -> dict[str, object]:
         """Return the values by name for the dumper; absent ones are left out."""
         return {name: value for name, value in self.__dict__.items() if value is not None}
 
@@ -153,7 +153,7 @@ def _enum(state: ParseState, values: Any) -> Node:
     if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)):
         state.fault("f.enum takes its values one by one; write f.enum(*values)")
         return Node()
-    members: list[Any] = []
+    members: list[object] = []
     for value in values:
         members += list(value) if isinstance(value, EnumMeta) else [value]
     if not members:

@@ -35,7 +35,7 @@ class Marker(Frozen):
     def __init__(
         self,
         maker: str,
-        options: dict[str, Any],
+        options: dict[str, object],
         misplaced: tuple[object, ...] = (),
         kind: str | None = None,
         inner: object = MISSING,
@@ -46,7 +46,7 @@ class Marker(Frozen):
         options = (f"{name}={value!r}" for name, value in self.options.items())
         return f"{self.maker}({', '.join((*map(repr, self.misplaced), *options))})"
 
-    def __mcp_json__(self) -> Any:
+    def __mcp_json__(self) -> object:
         """Refuse to be dumped: a field in a JSON Schema is a mistake."""
         raise TypeError(f"{self.maker}(...) is a field, and belongs in a mapping of fields only")
 
@@ -127,7 +127,7 @@ class ConstraintOptions(TypedDict, total=False):
 class FieldOptions(CommonOptions, ConstraintOptions, total=False):
     """Options of `field`."""
 
-    titles: Mapping[Any, str]
+    titles: Mapping[object, str]
 
 
 class ArgumentOptions(ConstraintOptions, total=False):
@@ -136,8 +136,8 @@ class ArgumentOptions(ConstraintOptions, total=False):
     required: bool
     title: str
     description: str
-    examples: Sequence[Any]
-    complete: Any
+    examples: Sequence[object]
+    complete: object
 
 
 @overload

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, get_origin
 
 from ._field import Marker
-from ._nodes import Array, Map, Node, Scalar
+from ._nodes import Array, Map, Node, Scalar, find_named
 
 # The types that people write for which JSON has another: by the package and the name of the class.
 _INSTEAD: Final[Mapping[tuple[str, str], str]] = {
@@ -39,12 +39,13 @@ def no_form(annotation: object) -> str:
     if isinstance(annotation, Marker):
         hint = "write the type here, and the field after the ="
         return f"{annotation!r} has no JSON Schema; {hint}"
-    known = _names(annotation)
-    hint = next((_INSTEAD[each] for each in known if each in _INSTEAD), _TYPES)
+    cls = get_origin(annotation) or annotation
+    advice = find_named(cls, _INSTEAD) if isinstance(cls, type) else None
     shown = getattr(annotation, "__qualname__", None) or str(annotation)
-    if known and known[0][0] in ("pandas", "polars", "numpy", "PIL"):
-        shown = f"{known[0][0]}.{shown}"  # two libraries have a DataFrame
-    return f"{shown} has no JSON Schema; {hint}"
+    package = cls.__module__.partition(".")[0] if isinstance(cls, type) else ""
+    if package in ("pandas", "polars", "numpy", "PIL"):
+        shown = f"{package}.{shown}"  # two libraries have a DataFrame
+    return f"{shown} has no JSON Schema; {advice or _TYPES}"
 
 
 # The results that are turned into JSON, by the package and the name of the class.
@@ -63,15 +64,6 @@ _RESULTS: Final[Mapping[tuple[str, str], Callable[[], Node]]] = {
 
 def result_node(annotation: object) -> Node | None:
     """Return the node of a type in an output that is turned into JSON; None for any other."""
-    for each in _names(annotation):
-        if each in _RESULTS:
-            return _RESULTS[each]()
-    return None
-
-
-def _names(annotation: object) -> list[tuple[str, str]]:
-    """Return the package and the name of a class and of its bases; nothing for another type."""
     cls = get_origin(annotation) or annotation
-    bases = cls.__mro__ if isinstance(cls, type) else ()
-    # numpy 1 called its boolean type `bool_`.
-    return [(base.__module__.partition(".")[0], base.__name__.rstrip("_")) for base in bases]
+    make = find_named(cls, _RESULTS) if isinstance(cls, type) else None
+    return make and make()

@@ -11,11 +11,14 @@ from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, dataclass_transform
+from typing import Any, Final, NamedTuple, TypeVar, dataclass_transform
 
 #: Fields of a form once its classes are written out: a class that is written out twice at each of
 #: many levels grows without bound.
 MAX_PLACES: Final = 20_000
+
+
+_Entry = TypeVar("_Entry")
 
 
 class FormTooLarge(Exception):
@@ -44,12 +47,12 @@ class Format(NamedTuple):
     """
 
     name: str
-    keywords: dict[str, Any]
-    parse: Callable[[str], Any]
+    keywords: dict[str, object]
+    parse: Callable[[str], object]
     total: bool
 
 
-def _uuid(cls: type) -> Callable[[str], Any]:
+def _uuid(cls: type) -> Callable[[str], object]:
     def parse(text: str) -> object:
         # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
         if len(text) != 36:
@@ -59,7 +62,7 @@ def _uuid(cls: type) -> Callable[[str], Any]:
     return parse
 
 
-def _base64(_cls: type) -> Callable[[str], Any]:
+def _base64(_cls: type) -> Callable[[str], object]:
     def parse(text: str) -> bytes:
         try:
             return b64decode(text, validate=True)
@@ -69,7 +72,7 @@ def _base64(_cls: type) -> Callable[[str], Any]:
     return parse
 
 
-def _called(cls: type) -> Callable[[str], Any]:
+def _called(cls: type) -> Callable[[str], object]:
     return cls
 
 
@@ -82,7 +85,7 @@ _DURATION: Final = (
 _UNITS: Final = ("weeks", "days", "hours", "minutes", "seconds")
 
 
-def _duration(cls: type) -> Callable[[str], Any]:
+def _duration(cls: type) -> Callable[[str], object]:
     def parse(text: str) -> object:
         found = re.fullmatch(_DURATION, text)
         if found is None:
@@ -96,14 +99,14 @@ def _duration(cls: type) -> Callable[[str], Any]:
 
 
 # Of a class that is known by its name only.
-_ISO: Callable[[Any], Any] = attrgetter("fromisoformat")
+_ISO: Callable[[object], object] = attrgetter("fromisoformat")
 _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 # The types are recognised by name: only a program that uses one loads its module. `format` is an
 # annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
 # refused after the schema accepted it; see `convert/_class_validation.py`.
 # The module and name of a class → the name in messages, the keywords, the maker of the parser.
 # The top-level module counts: since 3.13 the classes of pathlib are defined in a submodule.
-_FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
+_FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, object], Callable[[Any], Any]]] = {
     ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _ISO),
     ("datetime", "date"): ("date", {"format": "date"}, _ISO),
     ("datetime", "time"): ("time", {"format": "time"}, _ISO),
@@ -131,6 +134,18 @@ def text_format(cls: type) -> Format | None:
         return None
     name, keywords, maker = made
     return Format(name, keywords, maker(cls), name in _TOTAL)
+
+
+def find_named(cls: type, table: Mapping[tuple[str, str], _Entry]) -> _Entry | None:
+    """Return the entry of a class, or of its nearest base; a library need not be imported for it.
+
+    Args:
+        cls: The class.
+        table: The entries, by the top-level package and the name of the class. A name has no
+            underscore at its end: numpy 1 called its boolean type `bool_`.
+    """
+    names = ((b.__module__.partition(".")[0], b.__qualname__.rstrip("_")) for b in cls.__mro__)
+    return next((table[name] for name in names if name in table), None)
 
 
 @dataclass_transform()
@@ -175,9 +190,9 @@ class ScalarChoice(Node):
         titles: The text that a form shows for a value, by value.
     """
 
-    values: tuple[Any, ...]
-    results: tuple[Any, ...]
-    titles: Mapping[Any, str] = MappingProxyType({})
+    values: tuple[object, ...]
+    results: tuple[object, ...]
+    titles: Mapping[object, str] = MappingProxyType({})
 
 
 class Array(Node):
@@ -235,15 +250,15 @@ class ObjectField:
     attribute: str
     keyword: str | None
     required: bool = False
-    default: Any = MISSING
-    factory: Callable[..., Any] | None = None
+    default: object = MISSING
+    factory: Callable[..., object] | None = None
     takes_self: bool = False
     owner: type | None = None
     description: str | None = None
-    examples: tuple[Any, ...] = ()
+    examples: tuple[object, ...] = ()
     header: str | None = None
     title: str | None = None
-    complete: Any = None
+    complete: object = None
 
     def __init__(self, name: str, node: Node, **about: object) -> None:
         self.node = node
@@ -302,7 +317,7 @@ class Pydantic(Node):
     name: str
     schema: dict[str, Any]
     definitions: dict[str, Any]
-    check: Callable[[Any], Any]
+    check: Callable[[object], object]
     cls: type | None = None
     titles: Mapping[str, str] = MappingProxyType({})
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args
 
 from ..._json_schema import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS
 from ..._pointer import Path, unescape
-from ..._util import json_text
+from ..._util import json_text, reachable
 from ..._value import JSONObject
 from ..jsonschema._keywords import or_null, ordered
 from ..jsonschema._violation import Fault
@@ -89,7 +89,7 @@ def _titles(cls: type | None) -> dict[str, str]:
     return {name: info.title for name, info in names if isinstance(name, str)}
 
 
-def _validator(adapter: Any) -> Callable[[Any], Any]:
+def _validator(adapter: Any) -> Callable[[Any], object]:
     """Return the function that validates a value which was decoded from JSON."""
     if not _tells_json(adapter.core_schema):
         validate: Callable[[object], object] = adapter.validator.validate_python
@@ -135,7 +135,7 @@ class _Inliner:
         self._strict = strict
         self._definitions: JSONObject = written.get("$defs", {})
         below = {name: set(_named(body)) for name, body in self._definitions.items()}
-        self._recursive = {name for name in below if name in _reachable(below, name)}
+        self._recursive = {name for name in below if name in reachable(name, below)}
         self._parts = 0
         self.kept: JSONObject = {}
 
@@ -200,17 +200,6 @@ def _named(schema: object) -> Iterator[str]:
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node
-
-
-def _reachable(below: Mapping[str, set[str]], name: str) -> set[str]:
-    """Return the names that one refers to, at any distance."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        new = below.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return found
 
 
 def _joined(schema: JSONObject) -> JSONObject:

@@ -38,10 +38,10 @@ class NameScope(NamedTuple):
         variables: The type of each type variable of a generic class, with the scope of that type.
     """
 
-    names: dict[str, Any]
+    names: dict[str, object]
     owner: type | None = None
     local: bool = False
-    variables: Mapping[Any, Any] = MappingProxyType({})
+    variables: Mapping[object, Any] = MappingProxyType({})
 
     def resolve(self, annotation: object) -> object:
         """Return an annotation with text replaced by the object that it names.
@@ -91,7 +91,7 @@ def substitute(annotation: Any, scope: NameScope) -> tuple[object, NameScope]:
     """
     annotation = scope.resolve(annotation)
     if isinstance(annotation, TypeVar):
-        known: tuple[Any, NameScope] = scope.variables.get(annotation, (annotation, scope))
+        known: tuple[object, NameScope] = scope.variables.get(annotation, (annotation, scope))
         return known
     variables = getattr(annotation, "__parameters__", ())
     if isinstance(annotation, type) or not variables:

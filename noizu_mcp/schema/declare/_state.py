@@ -172,10 +172,10 @@ class ParseState:
     def annotated_field(
         self,
         name: str,
-        annotation: Any,
+        annotation: object,
         scope: NameScope,
         marker: Any = None,
-        **about: Any,
+        **about: object,
     ) -> ObjectField:
         """Read a field that has an annotation and perhaps a marker. The state stands at the field.
 
@@ -186,7 +186,7 @@ class ParseState:
             marker: `field(...)`, `argument(...)` or `pydantic.Field(...)`, if one was written.
             **about: Attributes of `ObjectField`.
         """
-        entries: Iterable[Any] = ()
+        entries: Iterable[object] = ()
         try:
             inner, entries, required = _unwrap(annotation, scope)
             if any(is_field_info(entry) and not entry.is_required() for entry in entries):
@@ -215,7 +215,9 @@ class ParseState:
             del about["default"]
         return self.field(name, node, options, **about)
 
-    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> ObjectField:
+    def field(
+        self, name: str, node: Node, options: Mapping[str, Any], **about: object
+    ) -> ObjectField:
         """Return a field, after its constraints are put on its type.
 
         Args:
@@ -242,7 +244,7 @@ class ParseState:
 
     def entry_options(self, node: Node, entries: Iterable[object]) -> dict[str, object]:
         """Return the options that the entries of `Annotated[...]` express."""
-        options: dict[str, Any] = {}
+        options: dict[str, object] = {}
         for entry in entries:
             if isinstance(entry, Marker):
                 if entry.kind is not None:
@@ -285,7 +287,7 @@ def _unwrap(annotation: Any, scope: NameScope) -> tuple[object, list[Any], bool 
     Raises:
         Unresolved: If text in it names something unknown.
     """
-    entries: list[Any] = []
+    entries: list[object] = []
     required = None
     while True:
         if isinstance(annotation, TEXT):

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from math import inf
 from typing import Any, NamedTuple
 
-from ..._errors import SchemaError
 from ..._schema_engine import EngineName
 from ..jsonschema._document import (
     MAX_SCHEMA_DEPTH,
     MAX_TRUSTED_DEPTH,
     Document,
-    as_plain,
+    read_document,
     schema_error,
 )
 from ..jsonschema._keywords import LATEST
@@ -45,8 +43,8 @@ class CompiledSchema(NamedTuple):
         engine: The engine that was named when the schema was compiled, or None.
     """
 
-    schema: Mapping[str, Any] | bool
-    is_valid: Callable[[Any], bool]
+    schema: Mapping[str, object] | bool
+    is_valid: Callable[[object], bool]
     violations: Callable[[object], list[Violation]]
     engine: EngineName | None
 
@@ -78,27 +76,22 @@ def compile_schema(
         ValueError: There is no such engine.
     """
     engine = choose_engine(engine)
-    plain = as_plain(schema)
-    if plain is None:
-        raise SchemaError(f"a schema is an object, true or false, not {type(schema).__name__}")
     depth = MAX_TRUSTED_DEPTH if trusted else MAX_SCHEMA_DEPTH
-    fault = find_not_json(plain, inf, depth)
-    if fault is not None:
-        raise schema_error([Fault(*fault)])
-    document = Document(plain, documents)
-    caps = [] if trusted else document.broken_caps() or _broken_pattern_caps(document)
-    if caps:
-        raise SchemaError(f"the schema is refused: {'; '.join(caps)}")
+    document, faults = read_document(schema, documents, depth, capped=not trusted)
+    if document is not None and not trusted:
+        faults = _pattern_faults(document)
+    if document is None or faults:
+        raise schema_error(faults)
     return compile_document(schema, document, engine, trusted=trusted)
 
 
-def _broken_pattern_caps(document: Document) -> list[str]:
-    """Return in words each limit for the patterns of a peer that a schema breaks."""
+def _pattern_faults(document: Document) -> list[Fault]:
+    """Return the fault of a schema of a peer with too many patterns."""
     patterns = document.patterns()
     size = sum(map(len, patterns))
     if len(patterns) > MAX_PATTERNS or size > MAX_PATTERN_SIZE:
         text = f"{len(patterns)} patterns with {size} characters"
-        return [f"{text}, more than {MAX_PATTERNS} or than {MAX_PATTERN_SIZE}"]
+        return [Fault((), f"{text}, more than {MAX_PATTERNS} or than {MAX_PATTERN_SIZE}")]
     return []
 
 

@@ -103,7 +103,7 @@ def guarded(verdict: Verdict) -> Verdict:
 def _options(
     dialect: str, documents: Mapping[str, Any], patterns: Iterable[str], *, trusted: bool
 ) -> dict[str, Any]:
-    regexes: Any
+    regexes: object
     if trusted:
         reads_on = any(map(_READS_ON.search, patterns))
         limit = _READING_LIMIT if reads_on else _BACKTRACK_LIMIT
@@ -111,7 +111,7 @@ def _options(
     else:
         # The linear engine: a peer chooses the pattern and the text, and many texts.
         regexes = jsonschema_rs.RegexOptions(size_limit=_PEER_PATTERN)
-    options: dict[str, Any] = {"pattern_options": regexes}
+    options: dict[str, object] = {"pattern_options": regexes}
     if dialect not in documents:
         # `format` is an annotation (2020-12 validation section 7.2.1), unless a metaschema of the
         # author's own asks for more.

@@ -5,9 +5,8 @@ which makes Python code of it. Any other schema, and every schema of a peer, is 
 walk that also finds the words for violations: several times slower, and no text of a peer becomes
 code. What neither can judge exactly is refused by name, never guessed.
 
-The code of a subschema that is referred to is a function. It remembers its verdicts for the parts
-of one value, so that alternatives that refer back judge each part once, instead of twice as often
-at each level.
+A recursive schema is walked, too: code would judge a part of a value twice as often at each level,
+where alternatives refer back, and the walk judges it once.
 
 The code generator is not a public interface: setup.cfg pins the minor release, and the official
 suite shows whether a new one may be let in. It is loaded when the first schema is compiled.
@@ -40,17 +39,9 @@ MAX_WORK = 300_000
 # nests at most 20 blocks.
 _INLINE_DEPTH = 4
 
-_COPIED = frozenset(
-    {
-        *("type", "enum", "multipleOf", "uniqueItems"),
-        *BOUNDS,
-    }
-)
+_COPIED = frozenset({"type", "enum", "multipleOf", "uniqueItems", *BOUNDS})
 _NESTED = frozenset(
-    {
-        *COMBINING,
-        *("items", "prefixItems", "properties", "additionalProperties", "propertyNames"),
-    }
+    {"items", "prefixItems", "properties", "additionalProperties", "propertyNames", *COMBINING}
 )
 _SERVED = _COPIED | SIZES | _NESTED | {"pattern", "$ref", "const", "required"}
 # Keywords that reject nothing.
@@ -77,7 +68,7 @@ def compile_document(document: Document, *, trusted: bool) -> tuple[Verdict, Com
         except PatternRefusedError as error:
             raise _unsupported("pattern", f"a pattern: {error}") from None
     common = all(_WALKED.isdisjoint(node) for node in document.reachable())
-    if trusted and common and document.dialect == LATEST:
+    if trusted and common and document.dialect == LATEST and not document.survey.recursive:
         # The generator fails in many ways where it cannot express a schema.
         with suppress(Exception):
             return _generated(document), _refuse_part
@@ -91,11 +82,11 @@ def _refuse_part(_part: object) -> Verdict:
 
 def _generated(document: Document) -> Verdict:
     """Return a verdict in Python code."""
-    function = _generate(_Writer(document).document(), remember=document.survey.recursive)
+    function = _generate(_Writer(document).document())
 
     def is_valid(value: object) -> bool:
         try:
-            function(value, {})
+            function(value)
         except Mismatch:
             return False
         # Deeper than the stack, or not JSON, such as a key that is not a string.
@@ -186,7 +177,7 @@ class _Writer:
         self, keyword: str, value: Any, node: JSONObject, out: JSONObject, depth: int
     ) -> None:
         """Write a keyword with subschemas that keeps its meaning."""
-        own: Any
+        own: object
         if isinstance(value, list):
             own = [self._inline(item, depth) for item in value]
         elif keyword == "properties":
@@ -237,41 +228,24 @@ _TYPES = {
 class Generator(CodeGeneratorDraft07):
     """Writes one function per definition, with the places corrected that differ from 2020-12.
 
-    Each function takes a value and the verdicts so far; it raises `Mismatch`, or returns.
+    Each function takes a value; it raises `Mismatch`, or returns.
     """
 
-    #: Whether functions look up their verdicts: where one can come back to a part of the value.
-    remembers: bool
     # The library sets these around the writing of each part.
     _definition: Any
-    _variable: Any
+    _variable: object
 
     def exc(self, *_args: object, **_kwargs: object) -> None:
         """Write the rejection: no message, whatever the original has to say."""
         self.l("raise Mismatch")
 
-    def generate_validation_function(self, uri: str, name: str) -> None:
-        """Write the function of a definition, which looks up its verdict first."""
-        library: Any = self  # its own methods have no types
-        self._validation_functions_done.add(uri)
-        with self._resolver.resolving(uri) as definition, self.l("def {}(data, known):", name):
-            if self.remembers:
-                self.l("place = {!r}, id(data)", uri)
-                with self.l("if place in known:"):
-                    with self.l("if known[place]:"):
-                        self.l("return")
-                    self.exc()
-                self.l("known[place] = False")
-            library.generate_func_code_block(definition, "data", "data", clear_variables=True)
-            self.l("known[place] = True" if self.remembers else "pass")
-
     def generate_ref(self) -> None:
-        """Write the call of the function of a definition."""
+        """Write the call of a definition; the original passes a name for its path, too."""
         with self._resolver.in_scope(self._definition["$ref"]):
             name, uri = self._resolver.get_scope_name(), self._resolver.get_uri()
         if uri not in self._validation_functions_done:
             self._needed_validation_functions[uri] = name
-        self.l("{}({variable}, known)", name)
+        self.l("{}({variable})", name)
 
     def generate_type(self) -> None:
         """Write the check of the type; the original takes NaN for a number."""
@@ -298,19 +272,17 @@ class Generator(CodeGeneratorDraft07):
                 self.exc()
 
 
-def _generate(schema: JSONObject, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
+def _generate(schema: JSONObject) -> Callable[[object], object]:
     """Return a function that raises `Mismatch` for values that do not fit.
 
     Args:
         schema: The output of `_Writer`; the library may change it.
-        remember: Whether the schema is recursive.
     """
     resolver = RefResolver.from_schema(schema, store={})
     make: Any = Generator
     generator = make(schema, resolver, use_default=False, detailed_exceptions=False)
-    generator.remembers = remember
     helpers = (Mismatch, equal_pairs, is_encodable, is_multiple)
     scope = {**generator.global_state, **{helper.__name__: helper for helper in helpers}}
     exec(generator.func_code, scope)
-    function: Callable[[Any, dict[Any, bool]], None] = scope[resolver.get_scope_name()]
+    function: Callable[[object], object] = scope[resolver.get_scope_name()]
     return function

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from json import dumps
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
@@ -20,6 +21,7 @@ from ..._nearest import nearest
 from ..._pointer import Path, unescape
 from ..._value import JSONObject
 from ._keywords import DIALECTS, LATEST, RULES, dialect_of, keyword_faults, subschemas, walk
+from ._values import find_not_json
 from ._violation import Fault, show
 
 KIB = 1024
@@ -319,6 +321,35 @@ class Document:
         if not isinstance(target, (dict, bool)):
             text = f"{show(ref)} leads to {show(target)}, which is not a schema"
             yield Fault((*path, "$ref"), text)
+
+
+def read_document(
+    schema: object,
+    documents: Mapping[str, object] | None = None,
+    depth: int = MAX_SCHEMA_DEPTH,
+    *,
+    capped: bool = True,
+) -> tuple[Document | None, list[Fault]]:
+    """Read a schema that may be any value.
+
+    Args:
+        schema: The schema.
+        documents: See `Document`.
+        depth: The deepest nesting that is allowed.
+        capped: True for the limits on size and cost, too.
+
+    Returns:
+        The document, or None; and the faults that keep it from being walked. One is empty.
+    """
+    plain = as_plain(schema)
+    if plain is None:
+        return None, [Fault((), f"a schema is an object, true or false, not {show(schema)}")]
+    unfit = find_not_json(plain, inf, depth)
+    if unfit is not None:
+        return None, [Fault(*unfit)]
+    document = Document(plain, documents)
+    caps = document.broken_caps() if capped else []
+    return (None, [Fault((), text) for text in caps]) if caps else (document, [])
 
 
 def as_plain(schema: object) -> JSONObject | bool | None:

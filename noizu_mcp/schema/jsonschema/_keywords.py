@@ -26,10 +26,10 @@ DIALECTS: Mapping[str, str] = {
 _ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*\Z"
 
 
-class KeywordRule(NamedTuple):
+class KeywordValue(NamedTuple):
     """The values that a keyword takes: a check, and the words for it."""
 
-    holds: Callable[[Any], bool]
+    holds: Callable[[object], bool]
     wanted: str
 
 
@@ -56,51 +56,51 @@ def _is_map_of(*kinds: Callable[[object], bool]) -> Callable[[object], bool]:
     )
 
 
-_ANY = KeywordRule(lambda _value: True, "any value")
-_TEXT = KeywordRule(lambda value: isinstance(value, str), "a string")
-_FLAG = KeywordRule(lambda value: isinstance(value, bool), "true or false")
-_NUMBER = KeywordRule(is_number, "a finite number")
-_COUNT = KeywordRule(
+_ANY = KeywordValue(lambda _value: True, "any value")
+_TEXT = KeywordValue(lambda value: isinstance(value, str), "a string")
+_FLAG = KeywordValue(lambda value: isinstance(value, bool), "true or false")
+_NUMBER = KeywordValue(is_number, "a finite number")
+_COUNT = KeywordValue(
     lambda value: is_number(value) and value >= 0 and value == int(value),
     "an integer of 0 or more",
 )
-_NAMES = KeywordRule(_is_names, "a list of different strings")
-_LIST = KeywordRule(lambda value: isinstance(value, list), "a list")
-_SCHEMA = KeywordRule(_is_schema, "a schema: an object, true or false")
-_SCHEMA_MAP = KeywordRule(_is_map_of(_is_schema), "an object whose values are schemas")
-_SCHEMA_LIST = KeywordRule(
+_NAMES = KeywordValue(_is_names, "a list of different strings")
+_LIST = KeywordValue(lambda value: isinstance(value, list), "a list")
+_SCHEMA = KeywordValue(_is_schema, "a schema: an object, true or false")
+_SCHEMA_MAP = KeywordValue(_is_map_of(_is_schema), "an object whose values are schemas")
+_SCHEMA_LIST = KeywordValue(
     lambda value: isinstance(value, list) and bool(value) and all(map(_is_schema, value)),
     "a list of one schema or more",
 )
-_NAME = KeywordRule(
+_NAME = KeywordValue(
     lambda value: isinstance(value, str) and re.match(_ANCHOR, value) is not None,
     "a name: a letter or _, then letters, digits, '-', '.' and '_'",
 )
-_ID = KeywordRule(
+_ID = KeywordValue(
     lambda value: isinstance(value, str) and "#" not in value[:-1],
     "a URI reference without a fragment",
 )
 
-_BY_RULE: tuple[tuple[KeywordRule, str], ...] = (
+_BY_RULE: tuple[tuple[KeywordValue, str], ...] = (
     (_ANY, "const default"),
     (_LIST, "enum examples"),
     (_TEXT, "$schema $ref $dynamicRef $comment $recursiveRef pattern"),
     (_TEXT, "format title description contentEncoding contentMediaType"),
     (_FLAG, "uniqueItems deprecated readOnly writeOnly"),
     (_NUMBER, " ".join(BOUNDS)),
-    (KeywordRule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
+    (KeywordValue(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
     (_COUNT, " ".join((*sorted(SIZES), "maxContains", "minContains"))),
     (_NAMES, "required"),
     (
-        KeywordRule(_is_map_of(_is_names), "an object whose values are lists of names"),
+        KeywordValue(_is_map_of(_is_names), "an object whose values are lists of names"),
         "dependentRequired",
     ),
-    (KeywordRule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
+    (KeywordValue(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
     (
-        KeywordRule(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
+        KeywordValue(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
         "dependencies",
     ),
-    (KeywordRule(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
+    (KeywordValue(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
     (_NAME, "$anchor $dynamicAnchor $recursiveAnchor"),
     (_ID, "$id"),
     (_SCHEMA, " ".join(sorted(ONE_SCHEMA))),
@@ -109,7 +109,7 @@ _BY_RULE: tuple[tuple[KeywordRule, str], ...] = (
 )
 
 # Every keyword of 2020-12 and the rule for its value.
-RULES: Mapping[str, KeywordRule] = {
+RULES: Mapping[str, KeywordValue] = {
     name: rule for rule, names in _BY_RULE for name in names.split()
 }
 
@@ -180,15 +180,8 @@ def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 # One order for every schema: type, description, contents, bounds, annotations.
 _KEYWORDS = (
     *("$ref", "type", "description", "enum", "anyOf", "oneOf", "properties", "required"),
-    *(
-        "propertyNames",
-        "additionalProperties",
-        "items",
-        "prefixItems",
-        "format",
-        "pattern",
-        "contentEncoding",
-    ),
+    *("propertyNames", "additionalProperties", "items", "prefixItems"),
+    *("format", "pattern", "contentEncoding"),
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
     *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
     *("minProperties", "maxProperties", "default", "examples", "x-mcp-header", "$defs"),

@@ -45,10 +45,7 @@ def kind_and_value(value: object) -> str:
 
 
 # Programs hand over tuples for lists, and both engines take them. A bool is an int too.
-_TYPES: Mapping[type, str] = {
-    **JSON_TYPES,
-    tuple: "array",
-}
+_TYPES: Mapping[type, str] = {**JSON_TYPES, tuple: "array"}
 
 
 def has_type(value: Any, wanted: str) -> bool:

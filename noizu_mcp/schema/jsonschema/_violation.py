@@ -5,6 +5,7 @@ from json import JSONEncoder, dumps
 from typing import Any, NamedTuple
 
 from ..._pointer import Path, pointer
+from ..._util import shorten
 from ..._value import JSONObject
 
 # More are not corrected at a time, and each costs time to find and room in the message.
@@ -42,7 +43,7 @@ class Violation(NamedTuple):
     keyword: str
     message: str
     expected: Any = None
-    got: Any = None
+    got: object = None
     nearest: str | None = None
 
     @property
@@ -104,11 +105,6 @@ def show(value: object, limit: int = MAX_SHOWN) -> str:
     Never raises. A value that JSON cannot express is shown in the nearest form.
     """
     return shorten(_render(value, _SHOWN_DEPTH), limit)
-
-
-def shorten(text: str, limit: int = MAX_SHOWN) -> str:
-    """Return a text, cut after `limit` characters."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _small(value: object) -> object:

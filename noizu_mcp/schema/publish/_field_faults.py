@@ -4,7 +4,6 @@ The file is loaded with the first fault: a form without any needs none of it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from ..._pointer import Path
 from .._check import rejected_values
@@ -52,7 +51,7 @@ def all_faults(
     # The schema of a field that has a fault already has faults that follow from it.
     faults = [*state.faults, *(fault for fault in placed if fault.path not in known)]
     names = [field.name for field in node.fields] if isinstance(node, Object) else []
-    order: dict[Any, int] = {name: place for place, name in enumerate(names)}
+    order: dict[object, int] = {name: place for place, name in enumerate(names)}
     # The whole first; a field that could not be made comes last.
     return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
 

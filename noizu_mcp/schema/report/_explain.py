@@ -24,52 +24,47 @@ from ._messages import (
     several_fit,
     unknown,
 )
-from ._walk import BaseExplainer, KeywordCheck, ViolationList, Walk
+from ._walk import BaseExplainer, KeywordCheck, Part, ViolationList, Walk
 
 # Programs hand over tuples for lists; both engines take them.
 _ARRAY = (list, tuple)
 
 
-def _reference(
-    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
-    target = out.walk.target(keyword, node)
-    if target is None:
-        explainer = out.walk.explainer
-        # The engine judges the reference alone, so it needs the absolute address.
-        address = explainer.document.address_of(node[keyword], node)
-        if not explainer.accepts("$ref", address, value):
-            out.add(broken(path, keyword, node[keyword], value))
-    else:
-        out.merge(out.walk.attempt(target, value, path))
+def _reference(out: ViolationList, keyword: str, part: Part) -> None:
+    walk, node = out.walk, part.node
+    target = walk.target(keyword, node)
+    if target is not None:
+        out.merge(walk.attempt(target, part.value, part.path))
+        return
+    # The engine judges the reference alone, so it needs the absolute address.
+    address = walk.explainer.document.address_of(node[keyword], node)
+    if not walk.explainer.accepts("$ref", address, part.value):
+        out.add_broken(keyword, part)
 
 
-def _by_engine(
-    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
-    """Judge a part of a value by a keyword that the engine knows more of."""
-    if not out.walk.explainer.accepts(keyword, node[keyword], value):
-        out.add(broken(path, keyword, node[keyword], value))
+def _by_engine(out: ViolationList, keyword: str, part: Part) -> None:
+    """Judge a value by a keyword that only the engine knows."""
+    if not out.walk.explainer.accepts(keyword, part.node[keyword], part.value):
+        out.add_broken(keyword, part)
 
 
-def _enum(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    if identity(value) not in out.walk.explainer.choices(node):
-        out.add(broken(path, "enum", node["enum"], value))
+def _enum(out: ViolationList, keyword: str, part: Part) -> None:
+    if identity(part.value) not in out.walk.explainer.choices(part.node):
+        out.add_broken(keyword, part)
 
 
-def _pattern(
-    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
-    if isinstance(value, str) and not out.walk.explainer.matches(node["pattern"], value):
-        out.add(broken(path, "pattern", node["pattern"], value))
+def _pattern(out: ViolationList, keyword: str, part: Part) -> None:
+    pattern, text = part.node[keyword], part.value
+    if isinstance(text, str) and not out.walk.explainer.matches(pattern, text):
+        out.add_broken(keyword, part)
 
 
-def _items(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    if isinstance(value, _ARRAY):
-        first, rest = _item_schemas(node)
-        for index, item in enumerate(value):
+def _items(out: ViolationList, _keyword: str, part: Part) -> None:
+    if isinstance(part.value, _ARRAY):
+        first, rest = _item_schemas(part.node)
+        for index, item in enumerate(part.value):
             own = first[index] if index < len(first) else rest
-            out.walk.judge(own, item, (*path, index), out)
+            out.walk.judge(own, item, (*part.path, index), out)
 
 
 def _item_schemas(node: JSONObject) -> tuple[list[object], object]:
@@ -79,9 +74,8 @@ def _item_schemas(node: JSONObject) -> tuple[list[object], object]:
     return (rest, node.get("additionalItems", True)) if isinstance(rest, list) else (first, rest)
 
 
-def _contains(
-    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
+def _contains(out: ViolationList, _keyword: str, part: Part) -> None:
+    node, value, path = part
     if not isinstance(value, _ARRAY):
         return
     least, most = node.get("minContains", 1), node.get("maxContains", len(value))
@@ -94,17 +88,17 @@ def _contains(
         out.add(broken(path, "maxContains", most, count))
 
 
-def _unique(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    if node["uniqueItems"] and isinstance(value, _ARRAY):
+def _unique(out: ViolationList, keyword: str, part: Part) -> None:
+    value = part.value
+    if part.node[keyword] and isinstance(value, _ARRAY):
         # A key for an item costs a fraction of a step.
         out.walk.step(len(value) // 10)
         for first, second in equal_pairs(value):
-            out.add(equal_items(path, first, second, value[second]))
+            out.add(equal_items(part.path, first, second, value[second]))
 
 
-def _properties(
-    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
+def _properties(out: ViolationList, _keyword: str, part: Part) -> None:
+    node, value, path = part
     if not isinstance(value, dict):
         return
     for name, own in node.get("properties", {}).items():
@@ -116,16 +110,15 @@ def _properties(
                 out.walk.judge(own, item, (*path, name), out)
 
 
-def _additional(
-    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
+def _additional(out: ViolationList, keyword: str, part: Part) -> None:
+    node, value, path = part
     if isinstance(value, dict):
-        own, declared = node["additionalProperties"], node.get("properties", {})
+        own, declared = node[keyword], node.get("properties", {})
         for name in out.walk.each(value):
             if _is_declared(out.walk, node, name):
                 continue
             if own is False:
-                out.add(unknown(path, "additionalProperties", name, list(declared)))
+                out.add(unknown(path, keyword, name, list(declared)))
             else:
                 out.walk.judge(own, value[name], (*path, name), out)
 
@@ -137,25 +130,23 @@ def _is_declared(walk: Walk, node: JSONObject, name: object) -> bool:
     )
 
 
-def _required(
-    out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
-    if isinstance(value, dict):
-        known = node.get("properties", ())
-        for name in node["required"]:
-            if name not in value:
-                out.add(missing(path, name, value, known))
+def _required(out: ViolationList, keyword: str, part: Part) -> None:
+    if isinstance(part.value, dict):
+        known = part.node.get("properties", ())
+        for name in part.node[keyword]:
+            if name not in part.value:
+                out.add(missing(part.path, name, part.value, known))
 
 
-def _names(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    if isinstance(value, dict):
-        for name in value:
-            faults = out.walk.attempt(node["propertyNames"], name, path)
-            if faults:
-                out.add(bad_name(path, name, faults[0]))
+def _names(out: ViolationList, keyword: str, part: Part) -> None:
+    for name in part.value if isinstance(part.value, dict) else ():
+        faults = out.walk.attempt(part.node[keyword], name, part.path)
+        if faults:
+            out.add(bad_name(part.path, name, faults[0]))
 
 
-def _dependent(out: ViolationList, keyword: str, node: JSONObject, value: Any, path: Path) -> None:
+def _dependent(out: ViolationList, keyword: str, part: Part) -> None:
+    node, value, path = part
     for because, own in node[keyword].items() if isinstance(value, dict) else ():
         if because not in value:
             continue
@@ -167,43 +158,43 @@ def _dependent(out: ViolationList, keyword: str, node: JSONObject, value: Any, p
                 out.add(depends(path, name, because))
 
 
-def _all_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    for own in node["allOf"]:
-        out.walk.judge(own, value, path, out)
+def _all_of(out: ViolationList, keyword: str, part: Part) -> None:
+    for own in part.node[keyword]:
+        out.walk.judge(own, part.value, part.path, out)
 
 
-def _any_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
+def _any_of(out: ViolationList, keyword: str, part: Part) -> None:
     branches: list[list[Violation]] = []
-    for own in node["anyOf"]:
-        branches.append(out.walk.attempt(own, value, path))
+    for own in part.node[keyword]:
+        branches.append(out.walk.attempt(own, part.value, part.path))
         if not branches[-1]:
             return
-    out.merge(nothing_fits(path, "anyOf", branches, value))
+    out.merge(nothing_fits(part.path, keyword, branches, part.value))
 
 
-def _one_of(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    branches = [out.walk.attempt(own, value, path) for own in node["oneOf"]]
+def _one_of(out: ViolationList, keyword: str, part: Part) -> None:
+    branches = [out.walk.attempt(own, part.value, part.path) for own in part.node[keyword]]
     fitting = branches.count([])
     if fitting > 1:
-        out.add(several_fit(path, fitting, value))
+        out.add(several_fit(part.path, fitting, part.value))
     elif not fitting:
-        out.merge(nothing_fits(path, "oneOf", branches, value))
+        out.merge(nothing_fits(part.path, keyword, branches, part.value))
 
 
-def _not(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    if not out.walk.attempt(node["not"], value, path):
-        out.add(broken(path, "not", None, value))
+def _not(out: ViolationList, keyword: str, part: Part) -> None:
+    if not out.walk.attempt(part.node[keyword], part.value, part.path):
+        out.add(broken(part.path, keyword, None, part.value))
 
 
-def _if(out: ViolationList, _keyword: str, node: JSONObject, value: object, path: Path) -> None:
-    branch = "else" if out.walk.attempt(node["if"], value, path) else "then"
+def _if(out: ViolationList, keyword: str, part: Part) -> None:
+    node, value, path = part
+    branch = "else" if out.walk.attempt(node[keyword], value, path) else "then"
     if branch in node:
         out.walk.judge(node[branch], value, path, out)
 
 
-def _unevaluated(
-    out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
-) -> None:
+def _unevaluated(out: ViolationList, keyword: str, part: Part) -> None:
+    node, value, path = part
     if not isinstance(value, dict if keyword == "unevaluatedProperties" else _ARRAY):
         return
     known: dict[str, None] = {}
@@ -218,7 +209,7 @@ def _unevaluated(
 
 
 def _evaluated(
-    walk: Walk, node: Any, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
+    walk: Walk, node: object, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
 ) -> set[object]:
     """Return the names or indexes of a value that a subschema has judged (2020-12 core 11).
 
@@ -286,8 +277,8 @@ def _parts_in_force(walk: Walk, node: JSONObject, value: Any, path: Path) -> Ite
 
 def _limit(
     concerns: Callable[[Any], bool],
-    measure: Callable[[Any], Any],
-    holds: Callable[[Any, Any], bool],
+    measure: Callable[[Any], object],
+    holds: Callable[[object, object], bool],
 ) -> KeywordCheck:
     """Return the check of a keyword that compares a value, or a measure of it, with a limit.
 
@@ -297,11 +288,9 @@ def _limit(
         holds: The comparison of measure and limit.
     """
 
-    def check(
-        out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
-    ) -> None:
-        if concerns(value) and not holds(measure(value), node[keyword]):
-            out.add(broken(path, keyword, node[keyword], value))
+    def check(out: ViolationList, keyword: str, part: Part) -> None:
+        if concerns(part.value) and not holds(measure(part.value), part.node[keyword]):
+            out.add_broken(keyword, part)
 
     return check
 
@@ -320,13 +309,12 @@ def _exclusive(bound: str, holds: Callable[[Any, Any], bool]) -> KeywordCheck:
     """
     check = _number(holds)
 
-    def check_exclusive(
-        out: ViolationList, keyword: str, node: JSONObject, value: object, path: Path
-    ) -> None:
+    def check_exclusive(out: ViolationList, keyword: str, part: Part) -> None:
+        node, value = part.node, part.value
         if not isinstance(node[keyword], bool):
-            check(out, keyword, node, value, path)
+            check(out, keyword, part)
         elif node[keyword] and has_type(value, "number") and value == node.get(bound):
-            out.add(broken(path, keyword, node[bound], value))
+            out.add(broken(part.path, keyword, node[bound], value))
 
     return check_exclusive
 

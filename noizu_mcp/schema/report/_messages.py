@@ -8,8 +8,9 @@ from typing import Any
 
 from ..._nearest import nearest
 from ..._pointer import Path
+from ..._util import shorten
 from ..jsonschema._values import kind_and_value
-from ..jsonschema._violation import MAX_VIOLATIONS, Violation, place, shorten, show
+from ..jsonschema._violation import MAX_VIOLATIONS, Violation, place, show
 
 # The violations of one alternative.
 Branch = Sequence[Violation]
@@ -40,7 +41,7 @@ def describe(violations: Sequence[Violation]) -> list[str]:
     return [*lines[:_MAX_LINES], f"… and {least}{len(lines) - _MAX_LINES} more"]
 
 
-def broken(path: Path, keyword: str, expected: Any, got: Any) -> Violation:
+def broken(path: Path, keyword: str, expected: object, got: Any) -> Violation:
     """Return the violation of a keyword that judges one value by itself.
 
     Args:
@@ -169,7 +170,7 @@ def _joined(path: Path, branches: Sequence[Branch], got: object) -> Violation | 
         ]
         return several_types(path, list(dict.fromkeys(types)), got)
     if keywords <= {"const", "enum"}:
-        choices: list[Any] = []
+        choices: list[object] = []
         for fault in faults:
             choices += fault.expected if fault.keyword == "enum" else [fault.expected]
         return broken(path, "enum", choices, got)

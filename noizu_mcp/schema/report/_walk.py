@@ -8,7 +8,7 @@ do not multiply. Each look at a subschema is a step, and the walk ends after `MA
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import attrs
 
@@ -171,6 +171,20 @@ class BaseExplainer:
         return True
 
 
+class Part(NamedTuple):
+    """A part of the value, and the subschema that judges it.
+
+    Attributes:
+        node: The subschema.
+        value: The part.
+        path: Its place in the value.
+    """
+
+    node: JSONObject
+    value: Any
+    path: Path
+
+
 @attrs.define(eq=False)
 class ViolationList:
     """The violations of one value, or of one alternative for it: each once, up to the limit.
@@ -187,6 +201,10 @@ class ViolationList:
     def add(self, violation: Violation) -> None:
         """Add a violation that is not known yet; raises `_FullError` if there is no room."""
         self.merge((violation,), _STEPS_FOR_WORDS)
+
+    def add_broken(self, keyword: str, part: Part) -> None:
+        """Add the violation of a keyword that judges one value by itself."""
+        self.add(broken(part.path, keyword, part.node[keyword], part.value))
 
     def merge(self, violations: Iterable[Violation], steps: int = 1) -> None:
         """Add violations whose words were found before."""
@@ -245,8 +263,10 @@ class Walk:
         if self.explainer.is_dynamic:
             base = self._document.base_of(schema)
             self._scope = outer if outer[-1:] == (base,) else (*outer, base)
-        for keyword, check in checks:
-            check(out, keyword, schema, value, path)
+        if checks:
+            part = Part(schema, value, path)
+            for keyword, check in checks:
+                check(out, keyword, part)
         self._scope = outer
 
     def attempt(self, schema: object, value: object, path: Path) -> list[Violation]:
@@ -277,4 +297,4 @@ class Walk:
             return None
 
 
-KeywordCheck = Callable[[ViolationList, str, JSONObject, object, Path], None]
+KeywordCheck = Callable[[ViolationList, str, Part], None]

@@ -10,7 +10,7 @@ The first such question starts `_end` as a task that outlives the request. `_end
 question comes and no step runs, seals answers and steps into `requestState`, and answers the
 request. If the handler has one task, its question does this directly, without waiting. The handler
 is then *parked*, if `ParkedHandlers` has room for it: its tasks keep waiting, its clocks stop and
-its steps are held, until `take_up` of the retry opens it again under the id of that request.
+its steps are held, until `resume` of the retry opens it again under the id of that request.
 Answers wake the questions that wait for them; if others are left the round ends again.
 
 Without room, or if the parked handler is gone by then, the handler is *replayed*: it was cancelled,
@@ -71,7 +71,7 @@ class _Question:
         self.error: McpError | None = None
 
 
-def take_up(ctx: "ServerRequest") -> bool:
+def resume(ctx: "ServerRequest") -> bool:
     """Take up the answers and the state of a retry, before its handler runs.
 
     Returns:
@@ -95,7 +95,7 @@ def take_up(ctx: "ServerRequest") -> bool:
             parked.stop()
         elif parked is not None and isinstance(parked.asker, RoundAsker):
             sealer.use(state)
-            parked.go_on_as(ctx)
+            parked.resume_as(ctx)
             parked.asker.reopen(given)
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
@@ -389,8 +389,8 @@ class RoundAsker:
         """Keep the handler for the retry, if there is room for it."""
         ctx = self._ctx
         # If a tool begins its task itself, the task runs the handler from the start.
-        opening = ctx.opening
-        begins = opening is not None and opening.begins_itself
+        task_start = ctx.task_start
+        begins = task_start is not None and task_start.begins_itself
         if begins or not ctx.running.parked.add(self._sealed, self._binding, ctx):
             return False
         # Together with the clocks of the questions: the handler may cancel those.

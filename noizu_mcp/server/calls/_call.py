@@ -58,13 +58,13 @@ from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown
 
 if TYPE_CHECKING:
-    from .._contracts import AnswerableRequest, CallOpening, HandledRequest, ServedServer
+    from .._contracts import AnswerableRequest, CallTaskStart, HandledRequest, ServedServer
     from .._server_context import ServerContext
 
 #: The answer to a call of a tool. A text is short for a result of one text block.
 Answer = ToolResult | str
 #: Makes the start of the task of a call, from the call, its request and its tool.
-OpenTask = Callable[..., "CallOpening"]
+PrepareTask = Callable[..., "CallTaskStart"]
 _CALL: Final = "call_tool"
 
 
@@ -323,7 +323,7 @@ class ToolCall(abc.ABC):
         return answer if most is None else bounded(self.spec, most, answer)
 
 
-def call_tool(open_task: "OpenTask", request: "AnswerableRequest") -> Job | None:
+def call_tool(prepare_task: "PrepareTask", request: "AnswerableRequest") -> Job | None:
     """Answer `tools/call`, in its request or as a task.
 
     Invalid arguments are answered with a result that the model can act on (2025-11-25
@@ -331,7 +331,7 @@ def call_tool(open_task: "OpenTask", request: "AnswerableRequest") -> Job | None
     Headers, timeout and task of a tool apply to an override of `call_tool`, too.
 
     Args:
-        open_task: Makes the start of the task of a call, for tools that may run as tasks.
+        prepare_task: Makes the start of the task of a call, for tools that may run as tasks.
         request: The request.
 
     Raises:
@@ -344,7 +344,7 @@ def call_tool(open_task: "OpenTask", request: "AnswerableRequest") -> Job | None
         raise McpError(INVALID_PARAMS, "tools/call requires a tool name")
     if arguments is not None and not isinstance(arguments, dict):
         raise McpError(INVALID_PARAMS, "arguments of tools/call must be an object")
-    return RequestedCall(request, name, arguments or {}, open_task).begin()
+    return RequestedCall(request, name, arguments or {}, prepare_task).begin()
 
 
 class RequestedCall(ToolCall):
@@ -354,17 +354,21 @@ class RequestedCall(ToolCall):
         request: The request.
         name: The name of the tool.
         arguments: The arguments as sent.
-        open_task: See `call_tool`.
+        prepare_task: See `call_tool`.
     """
 
-    __slots__ = ("_open_task", "_request")
+    __slots__ = ("_prepare_task", "_request")
 
     def __init__(
-        self, request: "AnswerableRequest", name: str, arguments: JSONObject, open_task: "OpenTask"
+        self,
+        request: "AnswerableRequest",
+        name: str,
+        arguments: JSONObject,
+        prepare_task: "PrepareTask",
     ) -> None:
         super().__init__(request, request.running.server, name, arguments, request.known_context)
         self._request = request
-        self._open_task = open_task
+        self._prepare_task = prepare_task
 
     def begin(self) -> Job | None:
         """Run the stages up to the handler; return the rest of the work.
@@ -383,7 +387,7 @@ class RequestedCall(ToolCall):
             return self._begin_admitted()
         # Before the policies: they are checked once for each run of a handler, and a parked handler
         # continues its run.
-        if self._request.take_up_rounds():
+        if self._request.resume_rounds():
             return None
         self._request.serve_with(self.spec)
         return self._begin_checked
@@ -418,18 +422,18 @@ class RequestedCall(ToolCall):
         # No deadline and no task: a short handler ends before either could matter, and this is the
         # fastest path.
         if spec is not None and spec.mode == "inline" and not self.overridden:
-            self._request.take_up_rounds()
+            self._request.resume_rounds()
             self._reply(self.run_inline(spec))
             return None
-        opening = None
+        task_start = None
         if spec is not None and spec.task is not None:
-            opening = self._open_task(self, self._request, spec)
-            if opening.enter():
+            task_start = self._prepare_task(self, self._request, spec)
+            if task_start.enter():
                 return None
-        if self._request.take_up_rounds():
+        if self._request.resume_rounds():
             return None
         self._request.limit_time(spec)
-        return self._answer if opening is None else opening.leaving(self._answer)
+        return self._answer if task_start is None else task_start.leaving(self._answer)
 
     def _check_headers(self) -> None:
         """Check that the `Mcp-Param-*` headers match the arguments (2026-07-28 `server/tools`).

@@ -71,7 +71,7 @@ class Bus:
             listener(change)
 
 
-class Hearer(Protocol):
+class Subscriber(Protocol):
     """A peer, as the merger uses it."""
 
     def tell(self, change: Hashable, notice: SubscriptionNotice, /) -> bool:
@@ -79,7 +79,7 @@ class Hearer(Protocol):
 
 
 #: A change, and the only peer to notify; None for all peers.
-_Key = tuple[Hashable, Hearer | None]
+_Key = tuple[Hashable, Subscriber | None]
 
 
 class Merger:
@@ -90,7 +90,7 @@ class Merger:
         spawn: Runs a task while any window is open.
 
     Attributes:
-        hearers: The peers that are notified of every change.
+        subscribers: The peers that are notified of every change.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Merger:
         find_task: "Callable[[str], RunningTask | None]",
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
     ) -> None:
-        self.hearers: dict[Hearer, None] = {}
+        self.subscribers: dict[Subscriber, None] = {}
         self._find_task = find_task
         self._spawn = spawn
         # Changes with a window, and whether they were reported again. The windows are a heap,
@@ -108,7 +108,7 @@ class Merger:
         self._numbers = itertools.count()
         self._running = False
 
-    def report(self, change: Hashable, only: Hearer | None = None) -> None:
+    def report(self, change: Hashable, only: Subscriber | None = None) -> None:
         """Handle one change, in the loop's thread.
 
         Args:
@@ -134,16 +134,16 @@ class Merger:
             return SubscriptionNotice(RESOURCE_UPDATED, {"uri": change[0]})
         return LIST_CHANGED[str(change)]
 
-    def _tell(self, change: Hashable, only: Hearer | None, seconds: float) -> None:
+    def _tell(self, change: Hashable, only: Subscriber | None, seconds: float) -> None:
         # Made now, not when it was reported: a merged notification shows the latest state.
         notice = self._make_notice(change)
         if notice is None:
             return
-        told = False
+        notified = False
         # A copy: a peer may unsubscribe.
-        for hearer in list(self.hearers) if only is None else (only,):
-            told = hearer.tell(change, notice) or told
-        if told:
+        for subscriber in list(self.subscribers) if only is None else (only,):
+            notified = subscriber.tell(change, notice) or notified
+        if notified:
             self._again[change, only] = False
             end = trio.current_time() + seconds
             heappush(self._windows, (end, next(self._numbers), (change, only), seconds))
@@ -162,7 +162,7 @@ class Merger:
                 if self._again.pop(key):
                     if isinstance(key[0], str):
                         seconds = min(2 * seconds, LONGEST_WINDOW)
-                    with crashes_logged("a change could not be told"):
+                    with crashes_logged("a change could not be sent"):
                         self._tell(*key, seconds)
         # No checkpoint since the heap was found empty: a window opened now starts a new task.
         self._running = False

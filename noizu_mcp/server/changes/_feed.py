@@ -56,7 +56,7 @@ class ChangeFeed:
         self.subscriptions = Subscriptions(limit)
         self._in_flight = in_flight
         self._listening: dict[Id, ServerRequest] = {}
-        self._hears = False
+        self._is_subscribed = False
 
     # The session
 
@@ -78,7 +78,7 @@ class ChangeFeed:
             return self.session.peer.origin.principal
         return self._listening[id_].envelope.origin.principal
 
-    def may_hear(self, uri: str, id_: Id | None) -> bool:
+    def may_be_notified(self, uri: str, id_: Id | None) -> bool:
         """Tell whether a listen request, or for None the session, may be notified of a resource."""
         # Checked for each notification: since the subscription the resource may have been replaced
         # by one with other scopes.
@@ -115,9 +115,9 @@ class ChangeFeed:
     def hear(self) -> None:
         """Receive changes from now on."""
         # Started late: a peer without subscriptions causes no work for a change.
-        if not self._hears:
-            self._hears = True
-            self.running.add_hearer(self)
+        if not self._is_subscribed:
+            self._is_subscribed = True
+            self.running.add_subscriber(self)
 
     def await_ready(self) -> None:
         """Store list changes from now on: a handshake begins, and `push` sends them at its end.
@@ -135,31 +135,31 @@ class ChangeFeed:
             self._send(LIST_CHANGED[kind], None, kind)
 
     def tell(self, change: Hashable, notice: SubscriptionNotice) -> bool:
-        """Send the peer a change as soon as there is room, if it subscribed; see `Hearer`."""
+        """Send the peer a change as soon as there is room, if it subscribed; see `Subscriber`."""
         task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
-        told = self._find_told(change, task) if self._hears else ()
-        if not told:
+        recipients = self._find_recipients(change, task) if self._is_subscribed else ()
+        if not recipients:
             return False
         if self.channel.has_room:
-            for id_ in told:
+            for id_ in recipients:
                 self._send(notice, id_, change)
             if task is not None:
                 # Only if the notification was sent: until then the owner does not know that the
                 # task ended, and the task must not be removed to make room.
-                self.running.tasks.note_told(task)
+                self.running.tasks.note_delivered(task)
         elif change not in self._waiting:
             self._waiting |= {change}
             self.running.linger(partial(self._wait, change))
         return True
 
-    def _find_told(self, change: Hashable, task: "RunningTask | None") -> list[Id | None]:
+    def _find_recipients(self, change: Hashable, task: "RunningTask | None") -> list[Id | None]:
         if task is not None:
             # The call may have needed more scopes since the subscription began.
             return self.subscriptions.task_changed(
                 task.id, lambda id_: task.admits(self.reader(id_))
             )
         if isinstance(change, tuple):  # a resource, by its URI
-            return self.subscriptions.updated(change[0], partial(self.may_hear, change[0]))
+            return self.subscriptions.updated(change[0], partial(self.may_be_notified, change[0]))
         return self.subscriptions.changed(str(change))
 
     async def _wait(self, change: Hashable) -> None:
@@ -229,9 +229,9 @@ class ChangeFeed:
 
     def close(self) -> None:
         """Release everything: the peer is gone."""
-        if self._hears:
-            self._hears = False
-            self.running.discard_hearer(self)
+        if self._is_subscribed:
+            self._is_subscribed = False
+            self.running.discard_subscriber(self)
         for ctx in list(self._listening.values()):
             self.hang_up(ctx)
         watched = self.subscriptions.close()

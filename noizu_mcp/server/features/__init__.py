@@ -17,7 +17,7 @@ from ._resources import get_skill, read_directory, read_resource, subscribe, uns
 from ._subscriptions import listen
 
 if TYPE_CHECKING:
-    from ._tasks import Opening
+    from ._tasks import OfferedTask
 
 
 def _serve_task(function: str, ctx: ServerRequest) -> Job | None:
@@ -28,11 +28,11 @@ def _serve_task(function: str, ctx: ServerRequest) -> Job | None:
     return route(ctx)
 
 
-def _open_task(call: RequestedCall, request: ServerRequest, spec: ToolSpec) -> "Opening":
+def _prepare_task(call: RequestedCall, request: ServerRequest, spec: ToolSpec) -> "OfferedTask":
     """Make the start of the task of a call; most tools have no tasks."""
-    from ._tasks import Opening
+    from ._tasks import OfferedTask
 
-    return Opening(call, request, spec)
+    return OfferedTask(call, request, spec)
 
 
 #: Every method of both eras. The protocol layer refuses methods that the revision of a request does
@@ -43,7 +43,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "server/discover": discover,
     "subscriptions/listen": listen,
     "tools/list": partial(list_page, "tools", "list_tools"),
-    "tools/call": partial(call_tool, _open_task),
+    "tools/call": partial(call_tool, _prepare_task),
     "resources/list": partial(list_page, "resources", "list_resources"),
     "resources/templates/list": partial(list_page, "templates", "list_resource_templates"),
     "resources/read": read_resource,

@@ -32,7 +32,7 @@ def get_prompt(ctx: ServerRequest) -> Job | None:
     if not isinstance(arguments, dict | None):
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
     # Before any work: a request with an invalid state must not reach the author's code.
-    if ctx.take_up_rounds():
+    if ctx.resume_rounds():
         return None
     spec = server.registry.find_prompt(name, ctx.context)
 

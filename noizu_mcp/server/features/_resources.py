@@ -36,7 +36,7 @@ def read_resource(ctx: ServerRequest) -> Job | None:
     """
     server = ctx.running.server
     uri = _uri(ctx)
-    if ctx.take_up_rounds():
+    if ctx.resume_rounds():
         return None
     uri = server.registry.canonical(uri, ctx.context)
     # Looked up once: matching templates takes time. The spec also has the timeout.

@@ -1,11 +1,11 @@
 """Tasks (the extension `io.modelcontextprotocol/tasks`): their methods, and calls that begin one.
 
-Theory of operation. An `Opening` decides once for each call. A tool with `starts_task` runs in its
-request until the handler awaits `ctx.start_task()`; any other begins its task before the handler
-runs. `_begin` enters the task in the store, starts it and answers the request with it. The handler
-in the request is then cancelled, and the task runs it from the start, with the answers and steps
-of the request. `_left` keeps the two from overlapping: the task waits until the handler has left
-the request. It is set in a `finally`, so the task cannot wait for ever.
+Theory of operation. An `OfferedTask` decides once for each call. A tool with `starts_task` runs in
+its request until the handler awaits `ctx.start_task()`; any other begins its task before the
+handler runs. `_begin` enters the task in the store, starts it and answers the request with it. The
+handler in the request is then cancelled, and the task runs it from the start, with the answers and
+steps of the request. `_left` keeps the two from overlapping: the task waits until the handler has
+left the request. It is set in a `finally`, so the task cannot wait for ever.
 """
 
 from collections.abc import Awaitable, Mapping
@@ -73,7 +73,7 @@ def get_task(ctx: ServerRequest) -> None:
     task = _find(ctx)
     ctx.complete(task.to_wire())
     # After the answer, and only for an ended task: the task may now be removed to make room.
-    ctx.running.tasks.note_told(task)
+    ctx.running.tasks.note_delivered(task)
 
 
 def update_task(ctx: ServerRequest) -> None:
@@ -118,7 +118,7 @@ class TaskRequest(ServerRequest):
         task: The task.
         before: The asker of the request. The task keeps its answers and steps.
         recording: The recording of the task; None without listeners.
-        opening: Lets the handler call `ctx.start_task()` again.
+        task_start: Lets the handler call `ctx.start_task()` again.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class TaskRequest(ServerRequest):
         before: RoundAsker | None,
         recording: Recording | None,
         *,
-        opening: "BegunTask",
+        task_start: "BegunTask",
     ) -> None:
         # The request is answered, and the extension forbids progress and log notifications for
         # tasks: sending one with the old token would be a protocol error.
@@ -145,7 +145,7 @@ class TaskRequest(ServerRequest):
         self.answered = True
         self.task = task
         self.asker = LiveAsker(task, before)
-        self.opening = opening
+        self.task_start = task_start
         self._recording = recording
 
     @property
@@ -179,10 +179,10 @@ class TaskRequest(ServerRequest):
 
 
 class BegunTask(NamedTuple):
-    """A running task; a `TaskOpening`.
+    """A running task; a `TaskStart`.
 
     Attributes:
-        begins_itself: As in `TaskOpening`.
+        begins_itself: As in `TaskStart`.
     """
 
     begins_itself: bool
@@ -196,8 +196,8 @@ class BegunTask(NamedTuple):
         return True
 
 
-class Opening:
-    """The call of a tool that may become a task; a `TaskOpening`.
+class OfferedTask:
+    """The call of a tool that may become a task; a `TaskStart`.
 
     Args:
         call: The call.
@@ -206,7 +206,7 @@ class Opening:
 
     Attributes:
         possible: True if the request declares tasks, and there is room for an optional task.
-        begins_itself: As in `TaskOpening`.
+        begins_itself: As in `TaskStart`.
     """
 
     def __init__(self, call: ToolCall, request: ServerRequest, spec: ToolSpec) -> None:
@@ -232,7 +232,7 @@ class Opening:
             self._begin(None)
             return True
         if self.possible or self._spec.task == "optional":
-            self._ctx.open_task_with(self)
+            self._ctx.offer_task(self)
             return False
         if self._ctx.envelope.revision.stateless:
             require_tasks(self._ctx.envelope)
@@ -302,7 +302,7 @@ class Opening:
         # its side effect would happen twice.
         await self._left.wait()
         begun = BegunTask(self.begins_itself)
-        request = TaskRequest(self._ctx, task, before, recording, opening=begun)
+        request = TaskRequest(self._ctx, task, before, recording, task_start=begun)
         try:
             enter_task()
             result = as_result(await self._call.on_request(request).run())

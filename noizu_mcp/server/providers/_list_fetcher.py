@@ -183,7 +183,7 @@ class ListFetcher:
             found = [await run_user_code(getattr(provider, name)(ctx)) for name in names]
             for items in found:
                 # Each letter or key would be taken for an item.
-                if isinstance(items, str | bytes | Mapping):
+                if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
                     raise TypeError(f"{provider.name} must give a list of {feature}, {got(items)}")
             return [item for items in found for item in items]
         return []

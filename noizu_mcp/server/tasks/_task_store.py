@@ -67,9 +67,9 @@ class TaskQuota:
         self._held_of: Counter[str | None] = Counter()
         # Ended tasks whose owner knows the end, the longest known first. An OrderedDict: a plain
         # dict scans its deleted entries to find the first one.
-        self._told: OrderedDict[RunningTask, None] = OrderedDict()
-        self._told_of: defaultdict[str | None, OrderedDict[RunningTask, None]]
-        self._told_of = defaultdict(OrderedDict)
+        self._delivered: OrderedDict[RunningTask, None] = OrderedDict()
+        self._delivered_of: defaultdict[str | None, OrderedDict[RunningTask, None]]
+        self._delivered_of = defaultdict(OrderedDict)
 
     def add(self, task: RunningTask) -> None:
         """Count a task."""
@@ -83,12 +83,12 @@ class TaskQuota:
         owner = task.owner
         self._owned[owner] -= 1
         self._weigh(owner, -task.size)
-        self._told.pop(task, None)
-        self._told_of[owner].pop(task, None)
+        self._delivered.pop(task, None)
+        self._delivered_of[owner].pop(task, None)
         # Empty entries are removed: principals come and go while the application runs. The read
         # above has made an entry in the defaultdict, too.
-        if not self._told_of[owner]:
-            del self._told_of[owner]
+        if not self._delivered_of[owner]:
+            del self._delivered_of[owner]
         if not self._owned[owner]:
             del self._owned[owner], self._held_of[owner]
 
@@ -103,9 +103,9 @@ class TaskQuota:
         self._weigh(task.owner, size - task.size)
         task.size = size
 
-    def note_told(self, task: RunningTask) -> None:
+    def note_delivered(self, task: RunningTask) -> None:
         """Record that the owner of a task has seen its end."""
-        self._told[task] = self._told_of[task.owner][task] = None
+        self._delivered[task] = self._delivered_of[task.owner][task] = None
 
     def is_full(self, owner: str | None, size: int, tasks: int = 1) -> bool:
         """Tell whether more bytes or tasks of an owner would exceed a limit.
@@ -141,11 +141,11 @@ class TaskQuota:
 
         Tasks of the owner are preferred.
         """
-        own = self._told_of.get(owner)
+        own = self._delivered_of.get(owner)
         # If the owner's own share is used up, removing tasks of others does not help.
         if own is None and self.has_all(owner, size, tasks):
             return None
-        return next(iter(own or self._told), None)
+        return next(iter(own or self._delivered), None)
 
 
 class TaskStore:
@@ -262,10 +262,10 @@ class TaskStore:
         )
         return McpError(INTERNAL_ERROR, text, {"retryAfter": seconds})
 
-    def note_told(self, task: RunningTask) -> None:
+    def note_delivered(self, task: RunningTask) -> None:
         """Record that the owner has seen a task; an ended task may then be removed."""
         if task.ended:
-            self._quota.note_told(task)
+            self._quota.note_delivered(task)
 
     def follow(self, id_: str, follower: Follower) -> None:
         """Call a follower with every change of a task, until `unfollow`. The task must exist.

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import trio
 
-from ...client import Client, connect, read_target
+from ...client import Client, Target, connect, read_target
 from ...server import Server
 from ...transports import Tap
 from .._cassette import record
 from .._network import Network
 from .._served import serve_over, transport_of
+from .._transcript import EntryDirection
 from ._variants import Variant
 
 
@@ -30,13 +31,13 @@ class ConnectArguments(NamedTuple):
         options: The options.
     """
 
-    target: Any
+    target: Target
     options: Mapping[str, Any]
 
 
 @contextmanager
 def prepare(
-    server: Any,
+    server: Target,
     variant: Variant,
     options: Mapping[str, Any],
     *,
@@ -57,7 +58,7 @@ def prepare(
     Yields:
         The connection.
     """
-    target: Any = serve_over(server, variant.transport)
+    target: Target = serve_over(server, variant.transport)
     if network is not None:
         target = network.between(target)
     with ExitStack() as stack:
@@ -65,7 +66,7 @@ def prepare(
         if cassette is not None:
             every.append(stack.enter_context(record(cassette)))
 
-        def tap(direction: Any, data: bytes) -> None:
+        def tap(direction: EntryDirection, data: bytes) -> None:
             for each in every:
                 each(direction, data)
 
@@ -92,7 +93,7 @@ async def open_client(connection: ConnectArguments) -> AsyncIterator[Client]:
         yield client
 
 
-def reason_to_skip(server: Any, variant: Variant, *, has_network: bool = False) -> str | None:
+def reason_to_skip(server: Target, variant: Variant, *, has_network: bool = False) -> str | None:
     """Return why a server cannot be tested on a variant; None if it can.
 
     Args:

@@ -1,7 +1,7 @@
 """The revisions and transports on which a test runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from ..._nearest import hint_at
 from ...protocol import SUPPORTED_VERSIONS
@@ -28,7 +28,7 @@ class Variant(NamedTuple):
 
 
 def choose_variants(
-    marks: Iterable[Mapping[str, Any]],
+    marks: Iterable[Mapping[str, Sequence[str]]],
     configured: Mapping[str, Sequence[str]],
     fixtures: Iterable[str] = (),
 ) -> list[Variant]:
@@ -52,25 +52,26 @@ def choose_variants(
         if unknown := mark.keys() - {"versions", "transports"}:
             name = min(unknown)
             raise ValueError(f"the mark mcp has no {name!r}; {hint_at(name, _NAMES)}")
-    chosen = {
-        name: _choose(name, every, [*given, configured])
-        for name, every in (("versions", SUPPORTED_VERSIONS), ("transports", TRANSPORTS))
-    }
+    versions = _choose("versions", SUPPORTED_VERSIONS, [*given, configured])
+    transports = _choose("transports", TRANSPORTS, [*given, configured])
     if not VIRTUAL_CLOCKS.isdisjoint(fixtures):
-        chosen["transports"] = [each for each in chosen["transports"] if each == "memory"]
-        if not chosen["transports"]:
+        transports = [each for each in transports if each == "memory"]
+        if not transports:
             raise ValueError("a virtual clock needs the transport memory: pipes and sockets do not"
                              " wait for it")  # fmt: skip
-    pairs = [(version, each) for version in chosen["versions"] for each in chosen["transports"]]
-    return [Variant(version, transport) for version, transport in pairs]
+    return [Variant(version, transport) for version in versions for transport in transports]
 
 
+_Choice = TypeVar("_Choice", bound=str)
 _NAMES: Final = ("versions", "transports")
 
 
-def _choose(name: str, every: Sequence[Any], sources: Iterable[Mapping[str, Any]]) -> list[Any]:
+def _choose(
+    name: str, every: Sequence[_Choice], sources: Iterable[Mapping[str, Sequence[str]]]
+) -> list[_Choice]:
     """Return the values of the first source that has some, in the order of `every`."""
-    wanted: Any = next((each[name] for each in sources if each.get(name)), every)
+    wanted: Sequence[str]
+    wanted = next((each[name] for each in sources if each.get(name)), every)
     listed = [wanted] if isinstance(wanted, str) else list(wanted)
     for value in listed:
         if value not in every:

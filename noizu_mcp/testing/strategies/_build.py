@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import partial
 from itertools import accumulate, repeat
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from ..._value import JSON
 from ._case import Goals, ValueCase, identity
 from ._containers import DEEPEST, ValueStrategy, arrays, objects
 from ._expand import matches
@@ -102,7 +102,7 @@ def pick(options: list[ValueStrategy], weights: Iterable[int] = repeat(1)) -> Va
 
 
 @st.composite
-def _picked(draw: DrawFn, options: list[ValueStrategy], ends: list[int]) -> Any:
+def _picked(draw: DrawFn, options: list[ValueStrategy], ends: list[int]) -> JSON:
     return draw(options[bisect_right(ends, draw(st.integers(0, ends[-1] - 1)))])
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, TypeVar
 import attrs
 
 from ..._json_schema import JSON_TYPES
-from ..._value import Frozen
+from ..._value import JSON, Frozen
 
 Mood = Literal["is", "not", "near"]
 ScopePath = tuple[str, ...]
@@ -44,7 +44,7 @@ class Goal:
             section 7.1).
     """
 
-    node: Any = attrs.field(eq=id)
+    node: JSON = attrs.field(eq=id)
     mood: Mood = "is"
     scope: ScopePath = ()
 
@@ -169,7 +169,7 @@ class ValueCase(Frozen):
     """
 
     kinds: frozenset[str] = _EVERY
-    values: tuple[Any, ...] | None = None
+    values: tuple[JSON, ...] | None = None
     excluded: frozenset[Hashable] = frozenset()
     low: tuple[float, bool] | None = None
     high: tuple[float, bool] | None = None
@@ -240,7 +240,7 @@ def join(left: tuple[_Goal, ...], right: tuple[_Goal, ...]) -> tuple[_Goal, ...]
     return tuple(dict.fromkeys((*left, *right)))
 
 
-def _common_values(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+def _common_values(left: tuple[JSON, ...], right: tuple[JSON, ...]) -> tuple[JSON, ...]:
     known = set(map(identity, right))
     return tuple(each for each in left if identity(each) in known)
 
@@ -384,14 +384,14 @@ def combine(left: list[ValueCase], right: Iterable[ValueCase], most: int = 64) -
     return found
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value: JSON) -> str:
     """Return the kind of a JSON value; 1.0 is an integer."""
     if isinstance(value, float):
         return "integer" if value.is_integer() else "fraction"
     return JSON_TYPES[type(value)]
 
 
-def identity(value: Any) -> Hashable:
+def identity(value: JSON) -> Hashable:
     """Return a key that two JSON values share exactly if they are equal: 1 and 1.0, not true."""
     if isinstance(value, bool) or value is None:
         return ("literal", value)

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from hypothesis import event, note, reject
 from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...schema import Document
 from ._build import StrategyBuilder, pick
 from ._case import Goal, Goals, Mood
@@ -37,12 +37,12 @@ def select_formats(formats: bool | Mapping[str, SearchStrategy[str]]) -> Formats
 def checked(
     document: Document,
     mood: Mood,
-    accepts: Callable[[Any], bool],
+    accepts: Callable[[JSON], bool],
     formats: Formats,
     *,
-    beside: tuple[Any, ...] = (),
+    beside: tuple[JSON, ...] = (),
     asserted: bool = False,
-) -> SearchStrategy[Any]:
+) -> SearchStrategy[JSON]:
     """Return the strategy for the values that fit or break a schema.
 
     Args:
@@ -70,7 +70,7 @@ def checked(
     met, missed = False, 0
 
     @st.composite
-    def values(draw: DrawFn) -> Any:
+    def values(draw: DrawFn) -> JSON:
         nonlocal met, missed
         for _ in range(_RETRIES):
             with suppress(UnsatisfiedAssumption):
@@ -88,7 +88,7 @@ def checked(
 
 
 def labelled(
-    values: SearchStrategy[Any], explain: Callable[[Any], list[Any]]
+    values: SearchStrategy[JSON], explain: Callable[[JSON], list[JSON]]
 ) -> SearchStrategy[Violation]:
     """Return the strategy for values together with the keyword and the place that they break.
 
@@ -97,7 +97,7 @@ def labelled(
         explain: Returns the violations of a value.
     """
 
-    def label(value: Any) -> Violation:
+    def label(value: JSON) -> Violation:
         first = explain(value)[0]
         return Violation(value, first.keyword, first.path)
 
@@ -105,10 +105,10 @@ def labelled(
 
 
 def noted(
-    values: SearchStrategy[Any],
-    explain: Callable[[Any], list[Any]],
-    describe: Callable[[list[Any]], list[str]],
-) -> SearchStrategy[Any]:
+    values: SearchStrategy[JSON],
+    explain: Callable[[JSON], list[JSON]],
+    describe: Callable[[list[JSON]], list[str]],
+) -> SearchStrategy[JSON]:
     """Return the strategy for values whose violations Hypothesis notes.
 
     Args:
@@ -117,7 +117,7 @@ def noted(
         describe: Puts violations into words.
     """
 
-    def note_violation(value: Any) -> Any:
+    def note_violation(value: JSON) -> JSON:
         violations = explain(value)
         event("breaks", violations[0].keyword)
         note(f"breaks {violations[0].keyword}: {describe(violations[:1])[0]}")
@@ -162,7 +162,7 @@ def conversation(
     """
     made = [draw(each) for each in first]
     made += draw(st.lists(rest, max_size=_LONGEST))
-    sent: list[Any] = []
+    sent: list[JSON] = []
     for message in made:
         params = message["params"]
         if "id" in message:

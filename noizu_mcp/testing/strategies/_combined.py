@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ._case import ANY, Either, Goal, Goals, Items, MemberGoals, Mood, ValueCase, combine
 from ._keywords import VALUE_RULES, KeywordRule, Subschema, bound
 from ._parts import OLD_PART_RULES, PART_RULES, contains_once, one_item, one_member
@@ -16,13 +16,13 @@ _OPPOSITE: Final[Mapping[Mood, Mood]] = {"is": "not", "not": "is", "near": "is"}
 _MOST_PAIRS: Final = 40
 
 
-def _all_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
+def _all_of(place: Subschema, value: list[JSON]) -> list[ValueCase]:
     if place.fits:
         return place.cases(*map(place.goal, value))
     return [case for index in range(len(value)) for case in _one_broken(place, value, index, "is")]
 
 
-def _one_broken(place: Subschema, value: list[Any], index: int, others: Mood) -> list[ValueCase]:
+def _one_broken(place: Subschema, value: list[JSON], index: int, others: Mood) -> list[ValueCase]:
     """Return the cases that break one of several subschemas; for "near" the others have a mood."""
     broken = place.goal(value[index])
     rest = [each for at, each in enumerate(value) if at != index]
@@ -32,14 +32,14 @@ def _one_broken(place: Subschema, value: list[Any], index: int, others: Mood) ->
     return place.cases(broken, *fitting)
 
 
-def _excluding(place: Subschema, cases: list[ValueCase], others: Iterable[Any]) -> list[ValueCase]:
+def _excluding(place: Subschema, cases: list[ValueCase], others: Iterable[JSON]) -> list[ValueCase]:
     """Return the cases in which a value breaks other subschemas, too."""
     for each in others:
         cases = place.expander.excluding(cases, place.goal(each, "not"))
     return cases
 
 
-def _any_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
+def _any_of(place: Subschema, value: list[JSON]) -> list[ValueCase]:
     if place.fits:
         return [case for each in value for case in place.cases(place.goal(each))]
     # "near": one of the branches is broken narrowly.
@@ -47,7 +47,7 @@ def _any_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
     return [case for index in indexes for case in _one_broken(place, value, index, "not")]
 
 
-def _one_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
+def _one_of(place: Subschema, value: list[JSON]) -> list[ValueCase]:
     if place.fits:
         found = []
         for index, each in enumerate(value):
@@ -63,11 +63,11 @@ def _one_of(place: Subschema, value: list[Any]) -> list[ValueCase]:
     return [*both, *_any_of(place, value)]
 
 
-def _not(place: Subschema, value: Any) -> list[ValueCase]:
+def _not(place: Subschema, value: JSON) -> list[ValueCase]:
     return place.cases(place.goal(value, _OPPOSITE[place.mood]))
 
 
-def _if(place: Subschema, value: Any) -> list[ValueCase]:
+def _if(place: Subschema, value: JSON) -> list[ValueCase]:
     found = []
     for keyword, mood in (("then", "is"), ("else", "not")):
         condition = place.goal(value, "is" if mood == "is" else "not")

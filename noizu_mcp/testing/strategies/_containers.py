@@ -3,17 +3,18 @@
 from collections.abc import Callable, Container
 from copy import deepcopy
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from ..._value import JSON, JSONObject
 from ._case import Contains, Goal, Goals, Somewhere, ValueCase, identity, join
 from ._expand import goals_of, matches
 from ._plan import MemberSlot, Planner
 
-ValueStrategy = SearchStrategy[Any]
+ValueStrategy = SearchStrategy[JSON]
 #: Returns the strategy for the values that reach goals at a depth.
 Make = Callable[[Goals, int], ValueStrategy]
 
@@ -64,7 +65,7 @@ def arrays(planner: Planner, make: Make, case: ValueCase, depth: int) -> ValueSt
     return found
 
 
-def _cycle(part: list[Any], size: int) -> list[Any]:
+def _cycle(part: list[JSON], size: int) -> list[JSON]:
     return [deepcopy(part[at % len(part)]) for at in range(size)]
 
 
@@ -75,7 +76,7 @@ def _mixed_array(
     make: Callable[[Goals], ValueStrategy],
     case: ValueCase,
     high: int,
-) -> list[Any]:
+) -> list[JSON]:
     """Draw an array of up to `high` items that have different goals."""
     first, _most = planner.item_goals(case)
     size = draw(st.integers(case.min_items, high))
@@ -87,7 +88,7 @@ def _mixed_array(
         pair = draw(st.lists(st.integers(0, size - 1), min_size=2, max_size=2, unique=True))
         twins = min(pair), max(pair)
         goals[twins[0]] = join(goals[twins[0]], goals[twins[1]])
-    made: list[Any] = []
+    made: list[JSON] = []
     taken = set()
     for at, each in enumerate(goals):
         assume(planner.height(each) < inf)
@@ -207,7 +208,7 @@ class _CaseMembers:
 
 
 @st.composite
-def _object(draw: DrawFn, members: _CaseMembers) -> dict[str, Any]:
+def _object(draw: DrawFn, members: _CaseMembers) -> JSONObject:
     """Draw an object: the members that it must have, some that it may have, and others."""
     case, chosen = members.case, members.required()
     for rule in case.somewhere:

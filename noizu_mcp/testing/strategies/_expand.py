@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...schema import Document, compile_schema
 from ._case import ANY, Either, Goal, Goals, ScopePath, ValueCase, combine, join, merge
 from ._combined import KeywordSet, left_over
@@ -90,7 +90,7 @@ class Expander:
         finally:
             self._open.discard(goal)
 
-    def _fitting(self, place: Subschema, keywords: Mapping[str, Any]) -> list[ValueCase]:
+    def _fitting(self, place: Subschema, keywords: Mapping[str, JSON]) -> list[ValueCase]:
         """Return the cases that fit some keywords of a subschema."""
         found = [ANY]
         rules, unevaluated = self.dialect.rules, self.dialect.unevaluated
@@ -161,7 +161,7 @@ class Expander:
             self.cases(join(open_names, rule.goals)) for rule in case.somewhere if rule.where.others
         )
 
-    def target(self, keyword: str, node: JSONObject, scope: ScopePath) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: ScopePath) -> JSON:
         """Return the subschema to which a reference leads; None if it is not at hand.
 
         Args:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from ..._util import is_number
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ._case import ANY, NUMBERS, Goal, Goals, Mood, ScopePath, ValueCase, fraction, identity
 
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -34,7 +34,7 @@ class Resolver(Protocol):
     def excluding(self, cases: list[ValueCase], goal: Goal) -> list[ValueCase]:
         """Return the cases that reach another goal, too, which is the opposite of a subschema."""
 
-    def target(self, keyword: str, node: JSONObject, scope: ScopePath) -> Any:
+    def target(self, keyword: str, node: JSONObject, scope: ScopePath) -> JSON:
         """Return the subschema to which a reference leads; None if it is not at hand."""
 
 
@@ -56,7 +56,7 @@ class Subschema:
         self.fits = mood == "is"
         self.near = mood == "near"
 
-    def goal(self, node: Any, mood: Mood | None = None) -> Goal:
+    def goal(self, node: JSON, mood: Mood | None = None) -> Goal:
         """Return the goal of another subschema, by default in the mood of this one."""
         return Goal(node, mood or self.mood, self.scope)
 
@@ -68,16 +68,16 @@ class Subschema:
         """Return the cases in which a value reaches all of these goals."""
         return self.expander.cases(goals)
 
-    def target(self, keyword: str) -> Any:
+    def target(self, keyword: str) -> JSON:
         """Return the subschema to which a reference leads; None if it is not at hand."""
         return self.expander.target(keyword, self.node, self.scope)
 
 
 #: Returns the cases of a keyword at a place, by its value.
-KeywordRule = Callable[[Subschema, Any], list[ValueCase]]
+KeywordRule = Callable[[Subschema, JSON], list[ValueCase]]
 
 
-def _type(place: Subschema, value: Any) -> list[ValueCase]:
+def _type(place: Subschema, value: JSON) -> list[ValueCase]:
     names = [value] if isinstance(value, str) else value
     kinds = frozenset[str]().union(*(_KINDS[name] for name in names))
     if place.fits:
@@ -85,7 +85,7 @@ def _type(place: Subschema, value: Any) -> list[ValueCase]:
     return [ValueCase(kinds=ANY.kinds - kinds)] if kinds != ANY.kinds else []
 
 
-def _values(place: Subschema, values: list[Any]) -> list[ValueCase]:
+def _values(place: Subschema, values: list[JSON]) -> list[ValueCase]:
     if place.fits:
         return [ValueCase(values=tuple(values))]
     excluded = frozenset(map(identity, values))
@@ -94,7 +94,7 @@ def _values(place: Subschema, values: list[Any]) -> list[ValueCase]:
     return [ValueCase(excluded=excluded), *([ValueCase(values=tuple(near))] if near else [])]
 
 
-def _neighbours(value: Any) -> Iterator[Any]:
+def _neighbours(value: JSON) -> Iterator[JSON]:
     """Yield values that are easily taken for a value."""
     if isinstance(value, str):
         yield from (f"{value} ", value.swapcase(), value[:-1], f"{value}{value[-1:]}")
@@ -102,7 +102,7 @@ def _neighbours(value: Any) -> Iterator[Any]:
         yield from (value + 1, value - 1)
 
 
-def _const(place: Subschema, value: Any) -> list[ValueCase]:
+def _const(place: Subschema, value: JSON) -> list[ValueCase]:
     return _values(place, [value])
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Collection
 from functools import lru_cache, partial
 from json import dumps, loads
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from ..._errors import McpError
 from ..._value import JSONObject
-from ...client import SyncClient
+from ...client import SyncClient, Target
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ...types import META_BROKEN_OUTPUT, ToolResult
 from ._tools import arguments, invalid_arguments
@@ -55,7 +55,7 @@ class SessionMachine(RuleBasedStateMachine):
         client: The client of the session.
     """
 
-    target: ClassVar[Any]
+    target: ClassVar[Target]
     version: ClassVar[str | None] = None
     tools: ClassVar[Collection[str] | None] = None
     client: SyncClient
@@ -191,7 +191,9 @@ def _refused_calls(wire: str) -> list[Calls]:
     return _calls_of(wire, invalid_arguments)
 
 
-def _calls_of(wire: str, make: Callable[[Any], st.SearchStrategy[JSONObject]]) -> list[Calls]:
+def _calls_of(
+    wire: str, make: Callable[[JSONObject], st.SearchStrategy[JSONObject]]
+) -> list[Calls]:
     tool = loads(wire)
     try:
         return [_calls(tool["name"], make(tool))]

@@ -6,9 +6,9 @@ question.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...protocol import CLIENT_REQUESTS, REVISIONS, Revision
 from ...types import META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_PROTOCOL_VERSION
 from ._schemas import from_schema, load_checked
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
-def _object(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> JSONObject:
+def _object(required: Mapping[str, JSON], optional: Mapping[str, JSON] | None = None) -> JSONObject:
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},
@@ -88,7 +88,7 @@ _NOTIFICATIONS: Final[Mapping[str, tuple[JSONObject, bool]]] = {
 
 
 def messages(
-    version: str = "2026-07-28", *, tools: Sequence[Any] = ()
+    version: str = "2026-07-28", *, tools: Sequence[object] = ()
 ) -> "SearchStrategy[JSONObject]":
     """Return the strategy for the messages that a client may send after the handshake.
 
@@ -113,7 +113,7 @@ def messages(
 
 
 def conversations(
-    version: str = "2026-07-28", *, tools: Sequence[Any] = ()
+    version: str = "2026-07-28", *, tools: Sequence[object] = ()
 ) -> "SearchStrategy[list[JSONObject]]":
     """Return the strategy for all that a client sends on one connection.
 
@@ -151,7 +151,7 @@ def _revision(version: str) -> Revision:
     return REVISIONS[version]
 
 
-def _requests(revision: Revision, tools: Sequence[Any]) -> "list[SearchStrategy[JSONObject]]":
+def _requests(revision: Revision, tools: Sequence[object]) -> "list[SearchStrategy[JSONObject]]":
     loaded = load_checked()
     made = []
     for name, params in _REQUESTS.items():

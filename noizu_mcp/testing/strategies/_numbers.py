@@ -1,7 +1,7 @@
 """Strategies for numbers: limits, multiples, and values at the edge of what programs can store."""
 
 from math import ceil, floor, inf, isfinite, nextafter
-from typing import Any, Final
+from typing import Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -126,7 +126,7 @@ def _multiples(case: ValueCase, low: float, high: float) -> SearchStrategy[float
     least = max(least, min(-_FACTORS, most - _FACTORS))
     most = min(most, max(_FACTORS, least + _FACTORS))
 
-    def exact(number: Any) -> bool:
+    def exact(number: float) -> bool:
         return (
             isfinite(number)
             and low <= number <= high

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Any, Final
+from typing import Final
 
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ._case import (
     ANY,
     Contains,
@@ -19,7 +19,7 @@ from ._case import (
 from ._keywords import ARRAY, OBJECT, KeywordRule, Subschema, at_least, at_most
 
 
-def _prefix_items(place: Subschema, value: list[Any]) -> list[ValueCase]:
+def _prefix_items(place: Subschema, value: list[JSON]) -> list[ValueCase]:
     fitting = [Items(at, at + 1, (place.goal(node, "is"),)) for at, node in enumerate(value)]
     if place.fits:
         return [ValueCase(items=tuple(fitting), seen_items=len(value))]
@@ -31,17 +31,17 @@ def _prefix_items(place: Subschema, value: list[Any]) -> list[ValueCase]:
     return found
 
 
-def _items(place: Subschema, value: Any) -> list[ValueCase]:
+def _items(place: Subschema, value: JSON) -> list[ValueCase]:
     return _further_items(place, value, len(place.node.get("prefixItems", ())))
 
 
-def _items_before_2020(place: Subschema, value: Any) -> list[ValueCase]:
+def _items_before_2020(place: Subschema, value: JSON) -> list[ValueCase]:
     if isinstance(value, list):
         return _prefix_items(place, value)
     return _further_items(place, value, 0)
 
 
-def _additional_items(place: Subschema, value: Any) -> list[ValueCase]:
+def _additional_items(place: Subschema, value: JSON) -> list[ValueCase]:
     first = place.node.get("items")
     if not isinstance(first, list):
         # The keyword says nothing then (2019-09 core section 9.3.1.2).
@@ -49,7 +49,7 @@ def _additional_items(place: Subschema, value: Any) -> list[ValueCase]:
     return _further_items(place, value, len(first))
 
 
-def _further_items(place: Subschema, value: Any, first: int) -> list[ValueCase]:
+def _further_items(place: Subschema, value: JSON, first: int) -> list[ValueCase]:
     """Return the cases in which the items from an index on fit a subschema, or one breaks it."""
     if place.fits:
         return [ValueCase(items=(Items(first, inf, (place.goal(value),)),), seen_items=inf)]
@@ -71,14 +71,14 @@ def one_item(goal: Goal, at: int, first: int) -> ValueCase:
     return ValueCase(kinds=ARRAY, min_items=at + 1, items=tuple(items), seen_items=inf)
 
 
-def _contains(place: Subschema, value: Any) -> list[ValueCase]:
+def _contains(place: Subschema, value: JSON) -> list[ValueCase]:
     goal = place.goal(value, "is")
     return _counted(
         place, goal, int(place.node.get("minContains", 1)), place.node.get("maxContains", inf)
     )
 
 
-def contains_once(place: Subschema, value: Any) -> list[ValueCase]:
+def contains_once(place: Subschema, value: JSON) -> list[ValueCase]:
     """Apply `contains` before 2019-09, which brought the counts."""
     return _counted(place, place.goal(value, "is"), 1, inf)
 
@@ -148,7 +148,7 @@ def one_member(where: MemberNames, goal: Goal) -> ValueCase:
     )
 
 
-def _additional(place: Subschema, value: Any) -> list[ValueCase]:
+def _additional(place: Subschema, value: JSON) -> list[ValueCase]:
     declared = frozenset(place.node.get("properties", ()))
     where = MemberNames(declared, tuple(place.node.get("patternProperties", ())), others=True)
     if place.fits:
@@ -156,7 +156,7 @@ def _additional(place: Subschema, value: Any) -> list[ValueCase]:
     return [one_member(where, place.goal(value))]
 
 
-def _property_names(place: Subschema, value: Any) -> list[ValueCase]:
+def _property_names(place: Subschema, value: JSON) -> list[ValueCase]:
     if place.fits:
         return [ValueCase(names=(place.goal(value),))]
     broken = Somewhere(MemberNames(others=True), names=(place.goal(value),))
@@ -195,7 +195,7 @@ def _dependent(place: Subschema, value: JSONObject) -> list[ValueCase]:
     return found
 
 
-def _depending(place: Subschema, because: str, wanted: Any) -> list[ValueCase]:
+def _depending(place: Subschema, because: str, wanted: JSON) -> list[ValueCase]:
     """Return the cases of objects that have a member, and fit or break what depends on it."""
     there = [ValueCase(kinds=OBJECT, required=(because,))]
     if not isinstance(wanted, list):

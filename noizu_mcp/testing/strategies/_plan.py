@@ -5,12 +5,13 @@ value does. A recursive schema has finite values only through the cases that end
 strategy that is deep enough takes the lowest case, whose parts are lower, so it always ends.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from functools import lru_cache
 from itertools import repeat
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from ..._value import JSON, JSONObject
 from ._case import (
     ANY,
     KINDS,
@@ -127,7 +128,7 @@ class Planner:
         keyword is broken in an item or a member, the group weighs as much as all keywords that can
         be broken there. So each keyword of a schema is as likely as any other, however deep it is.
         """
-        groups: dict[Any, list[PlannedChoice]] = {}
+        groups: dict[Hashable, list[PlannedChoice]] = {}
         for choice in self.choices(goals):
             case = choice.case
             groups.setdefault((case.breaks, case.near) if case.breaks else id(case), []).append(
@@ -148,7 +149,7 @@ class Planner:
             found += self._weights.get(goal, 1)
         return found
 
-    def candidates(self, case: ValueCase) -> list[Any]:
+    def candidates(self, case: ValueCase) -> list[JSON]:
         """Return the values that a case lists and that are within its limits."""
         return [value for value in case.values or () if self._is_in_limits(case, value)]
 
@@ -322,20 +323,20 @@ class Planner:
         ]
         return join((), tuple(goal for goals in rules for goal in goals))
 
-    def fits(self, goals: Goals, value: Any) -> bool:
+    def fits(self, goals: Goals, value: JSON) -> bool:
         """Tell if a value reaches all goals, as far as cases tell."""
         return all(self._reaches(goal, value) for goal in goals)
 
-    def _reaches(self, goal: Goal | Either, value: Any) -> bool:
+    def _reaches(self, goal: Goal | Either, value: JSON) -> bool:
         return any(self._accepts(case, value) for case in self._expander.cases((goal,)))
 
-    def _accepts(self, case: ValueCase, value: Any) -> bool:
+    def _accepts(self, case: ValueCase, value: JSON) -> bool:
         """Tell if a value is within the limits of a case, and among its values."""
         if case.values is not None and identity(value) not in map(identity, case.values):
             return False
         return self._is_in_limits(case, value)
 
-    def _is_in_limits(self, case: ValueCase, value: Any) -> bool:
+    def _is_in_limits(self, case: ValueCase, value: JSON) -> bool:
         kind = kind_of(value)
         if kind not in case.kinds or identity(value) in case.excluded:
             return False
@@ -350,7 +351,7 @@ class Planner:
             and not any(matches(pattern, value) for pattern in case.not_patterns)
         )
 
-    def accepts_array(self, case: ValueCase, value: list[Any]) -> bool:
+    def accepts_array(self, case: ValueCase, value: list[JSON]) -> bool:
         """Tell if an array is within the limits of a case."""
         different = len(set(map(identity, value)))
         if not case.min_items <= len(value) <= case.max_items:
@@ -365,7 +366,7 @@ class Planner:
             for rule, count in zip(case.contains, counts, strict=True)
         )
 
-    def accepts_object(self, case: ValueCase, value: dict[str, Any]) -> bool:
+    def accepts_object(self, case: ValueCase, value: JSONObject) -> bool:
         """Tell if an object is within the limits of a case."""
         return (
             case.min_members <= len(value) <= case.max_members
@@ -378,12 +379,12 @@ class Planner:
             )
         )
 
-    def _is_somewhere(self, rule: Somewhere, name: str, item: Any) -> bool:
+    def _is_somewhere(self, rule: Somewhere, name: str, item: JSON) -> bool:
         covered = rule.where.covers(name, matches)
         return covered and self.fits(rule.names, name) and self.fits(rule.goals, item)
 
 
-_CHECKS: Final[dict[str, Callable[[Planner, ValueCase, Any], bool]]] = {
+_CHECKS: Final[dict[str, Callable[[Planner, ValueCase, JSON], bool]]] = {
     "integer": lambda _, case, value: in_limits(value, case),
     "fraction": lambda _, case, value: in_limits(value, case),
     "string": Planner.accepts_text,

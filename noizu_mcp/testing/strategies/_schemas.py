@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Final, Literal, overload
 
+from ..._value import JSON
 from ...schema import Document, compile_schema
 from ._violation import Violation
 
@@ -28,11 +29,11 @@ def load_checked() -> ModuleType:
 
 
 def from_schema(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, JSON] | bool,
     *,
     formats: "bool | Mapping[str, SearchStrategy[str]]" = False,
-    documents: Mapping[str, Any] | None = None,
-) -> "SearchStrategy[Any]":
+    documents: Mapping[str, JSON] | None = None,
+) -> "SearchStrategy[JSON]":
     """Return the strategy for the values that fit a JSON Schema.
 
     Each value is checked by the schema engine before a test gets it. Values at a limit are likely:
@@ -57,7 +58,7 @@ def from_schema(
     loaded = load_checked()
     compiled = compile_schema(schema, documents=documents)
     document = Document(compiled.schema, documents)
-    made: SearchStrategy[Any] = loaded.checked(
+    made: SearchStrategy[JSON] = loaded.checked(
         document, "is", compiled.is_valid, loaded.select_formats(formats)
     )
     return made
@@ -65,27 +66,27 @@ def from_schema(
 
 @overload
 def violating(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, JSON] | bool,
     labelled: Literal[False] = False,
     *,
     formats: "bool | Mapping[str, SearchStrategy[str]]" = False,
-    documents: Mapping[str, Any] | None = None,
-) -> "SearchStrategy[Any]": ...
+    documents: Mapping[str, JSON] | None = None,
+) -> "SearchStrategy[JSON]": ...
 @overload
 def violating(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, JSON] | bool,
     labelled: Literal[True],
     *,
     formats: "bool | Mapping[str, SearchStrategy[str]]" = False,
-    documents: Mapping[str, Any] | None = None,
+    documents: Mapping[str, JSON] | None = None,
 ) -> "SearchStrategy[Violation]": ...
 def violating(
-    schema: Mapping[str, Any] | bool,
+    schema: Mapping[str, JSON] | bool,
     labelled: bool = False,
     *,
     formats: "bool | Mapping[str, SearchStrategy[str]]" = False,
-    documents: Mapping[str, Any] | None = None,
-) -> "SearchStrategy[Any]":
+    documents: Mapping[str, JSON] | None = None,
+) -> "SearchStrategy[JSON]":
     """Return the strategy for near misses: values that break one keyword of a JSON Schema.
 
     The other keywords are fitted, unless the schema does not let a value break one alone. Each
@@ -108,7 +109,7 @@ def violating(
     loaded = load_checked()
     compiled = compile_schema(schema, documents=documents)
     document = Document(compiled.schema, documents)
-    made: SearchStrategy[Any] = loaded.checked(
+    made: SearchStrategy[JSON] = loaded.checked(
         document,
         "near",
         lambda value: not compiled.is_valid(value),

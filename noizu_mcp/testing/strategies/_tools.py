@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ..._errors import DefinitionError, Problem
 from ..._limits import DEFAULTS
 from ..._util import got
+from ..._value import JSON, JSONObject
 from ...components import Toolkit, as_registration
 from ...schema import CompiledSchema, Document, Shape, coerce_text, compile_schema, describe
 from ...types import ToolDefinition
@@ -40,11 +41,11 @@ class Schemas(NamedTuple):
     name: str
     input: CompiledSchema
     output: CompiledSchema | None
-    accepts: Callable[[Any], bool]
+    accepts: Callable[[JSON], bool]
     is_typed: bool
 
 
-def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
+def arguments(tool: object) -> "SearchStrategy[JSONObject]":
     """Return the strategy for the arguments that a tool takes, as a client sends them.
 
     Texts have the `format` of their field, and values that only the class of a field refuses are
@@ -64,7 +65,7 @@ def arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
     return _fitting(found.input, _closed(found.input.schema), _OBJECT)
 
 
-def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
+def invalid_arguments(tool: object) -> "SearchStrategy[JSONObject]":
     """Return the strategy for arguments that a tool refuses: near misses, as of `violating`.
 
     Each is an object. Hypothesis notes the broken keyword and its place in the output of a failing
@@ -93,11 +94,11 @@ def invalid_arguments(tool: Any) -> "SearchStrategy[dict[str, Any]]":
         )
     except Unsatisfiable:
         raise Unsatisfiable(f"the tool {found.name} takes every object") from None
-    noted: SearchStrategy[dict[str, Any]] = loaded.noted(made, found.input.violations, describe)
+    noted: SearchStrategy[JSONObject] = loaded.noted(made, found.input.violations, describe)
     return noted
 
 
-def results(tool: Any) -> "SearchStrategy[Any]":
+def results(tool: object) -> "SearchStrategy[JSON]":
     """Return the strategy for the structured content that a tool declares.
 
     Args:
@@ -115,15 +116,15 @@ def results(tool: Any) -> "SearchStrategy[Any]":
     return _fitting(found.output, found.output.schema)
 
 
-def _fitting(compiled: CompiledSchema, schema: Any, *beside: Any) -> "SearchStrategy[Any]":
+def _fitting(compiled: CompiledSchema, schema: JSON, *beside: JSON) -> "SearchStrategy[JSON]":
     loaded = load_checked()
-    made: SearchStrategy[Any] = loaded.checked(
+    made: SearchStrategy[JSON] = loaded.checked(
         Document(schema), "is", compiled.is_valid, loaded.FORMATS, beside=beside
     )
     return made
 
 
-def _closed(schema: Any) -> Any:
+def _closed(schema: JSON) -> JSON:
     """Exclude members that a schema does not name, where nothing else in it asks for them."""
     if not isinstance(schema, Mapping) or not schema.keys() <= _PLAIN:
         return schema
@@ -133,7 +134,7 @@ def _closed(schema: Any) -> Any:
     return {**schema, "additionalProperties": False}
 
 
-def schemas_of(tool: Any) -> Schemas:
+def schemas_of(tool: object) -> Schemas:
     """Return the schemas of a tool in any of its forms; see `arguments`."""
     if isinstance(tool, ToolDefinition):
         tool = tool.to_wire()
@@ -163,7 +164,7 @@ def schemas_of(tool: Any) -> Schemas:
     )
 
 
-def _takes(shape: Shape, value: Any, *, reads_text: bool) -> bool:
+def _takes(shape: Shape, value: JSON, *, reads_text: bool) -> bool:
     """Tell if a server takes arguments, with the text in them read for other types if need be."""
     if shape.try_build(value)[0]:
         return True
@@ -181,12 +182,12 @@ class _DefinedArguments:
         self.schema = compiled.schema
         self._is_valid = compiled.is_valid
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: JSON) -> bool:
         """Tell whether a server may take a value; many read text as other types."""
         return self._is_valid(value) or self._is_valid(coerce_text(self, value, DEFAULTS))
 
 
-def _declared(tool: Any) -> tuple[Any, Mapping[str, Any]]:
+def _declared(tool: object) -> tuple[Any, Mapping[str, object]]:
     """Return the declaration of a tool, and the options of its registration.
 
     Raises:
@@ -209,12 +210,12 @@ def _declared(tool: Any) -> tuple[Any, Mapping[str, Any]]:
     raise TypeError(f"expected a tool: a class, a method of a kit or a function; {got(tool)}")
 
 
-def _kit_method(tool: Any) -> Any:
+def _kit_method(tool: object) -> Any:
     """Return the declaration of a method of a kit; None if it is something else."""
     function = getattr(tool, "__func__", tool)
     owner = getattr(tool, "__self__", None)
     if owner is not None:
-        kits: Iterator[type[Any]] = iter((owner if isinstance(owner, type) else type(owner),))
+        kits: Iterator[type[object]] = iter((owner if isinstance(owner, type) else type(owner),))
     else:
         kits = _kits(Toolkit)
     for kit in kits:
@@ -224,7 +225,7 @@ def _kit_method(tool: Any) -> Any:
     return None
 
 
-def _kits(base: type[Any]) -> Iterator[type[Any]]:
+def _kits(base: type[object]) -> Iterator[type[object]]:
     """Yield all classes of kits: a function does not know the class that it is a method of."""
     for kit in base.__subclasses__():
         yield kit

@@ -1,8 +1,9 @@
 """A value together with the keyword that it breaks, and the error for schemas without values."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..._errors import McpException
+from ..._value import JSON
 
 
 class Unsatisfiable(McpException, ValueError):
@@ -19,6 +20,6 @@ class Violation(NamedTuple):
             name of a member that is missing.
     """
 
-    value: Any
+    value: JSON
     keyword: str
     path: tuple[str | int, ...]

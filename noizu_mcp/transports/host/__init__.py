@@ -9,7 +9,9 @@ from ._host import serve_asgi as serve_asgi
 from ._options import HostOptions as HostOptions
 from ._options import ListenError as ListenError
 
-_LATE = {"serve_hypercorn": "._hypercorn"}
+_LATE = {
+    "._hypercorn": "serve_hypercorn",
+}
 
 if _TYPE_CHECKING:
     from ._hypercorn import serve_hypercorn as serve_hypercorn

@@ -9,14 +9,10 @@ from ..._util import late as _late
 from ..._util import publish as _publish
 
 _LATE = {
-    "Host": "..host",
-    "HostOptions": "..host",
-    "HttpApp": ".server._app",
-    "HttpLimits": ".server._http_options",
-    "HttpOptions": ".server._http_options",
-    "ListenError": "..host",
-    "serve_asgi": "..host",
-    "serve_http": ".server._serve_http",
+    "..host": "Host HostOptions ListenError serve_asgi",
+    ".server._app": "HttpApp",
+    ".server._http_options": "HttpLimits HttpOptions",
+    ".server._serve_http": "serve_http",
 }
 
 if _TYPE_CHECKING:

@@ -15,4 +15,4 @@ def in_process(monkeypatch):
         return found
 
     monkeypatch.setattr("noizu_mcp.check.fuzz._fuzz.read_target", lambda target: target)
-    monkeypatch.setattr("noizu_mcp.check.fuzz._subject.FuzzedServer._link", link)
+    monkeypatch.setattr("noizu_mcp.check.fuzz._fuzzed_server.FuzzedServer._link", link)

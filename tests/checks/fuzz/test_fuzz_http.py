@@ -8,7 +8,6 @@ import trio
 
 from noizu_mcp import (
     Context,
-    Http,
     Prompt,
     Resource,
     ResourceTemplate,
@@ -20,8 +19,7 @@ from noizu_mcp import (
     mcp,
     serve_http,
 )
-from noizu_mcp.check.fuzz import Step, fuzz, replay
-from noizu_mcp.check.fuzz._subject import FuzzedServer
+from noizu_mcp.check.fuzz import fuzz, replay
 from noizu_mcp.check.raw import Conversation
 from noizu_mcp.testing import serve_over
 
@@ -169,14 +167,29 @@ async def test_slow_calls_are_cancelled_and_streams_resumed():
     assert [each.to_json() for each in report.findings] == []
 
 
-async def test_a_call_that_is_given_up(nursery):
-    """A call without an answer in time is cancelled by the end of its stream."""
-    async with serve_over(Patient, "http") as url:
-        subject = FuzzedServer(Http(url), 0.05, nursery)
-        outcome = await subject.ask(Step("tools/call", {"name": "wait"}), stateless=True)
-        await subject.aclose()
+class Endless(Tool, name="wait"):
+    """Wait until the call is cancelled, and count the calls that were."""
 
-    assert not outcome.exchange.replied
+    cancelled = 0
+
+    async def call(self):
+        try:
+            await trio.sleep_forever()
+        finally:
+            type(self).cancelled += 1
+
+
+class Hanging(Server, name="hanging", version="1.0.0"):
+    tools = [Endless]
+
+
+async def test_a_call_that_is_given_up():
+    """A call without an answer in time is cancelled by the end of its stream."""
+    async with serve_over(Hanging, "http") as url:
+        report = await fuzz(url, examples=1, timeout=0.05)
+
+        assert {(each.check, each.name) for each in report.findings} == {("silence", "wait")}
+        assert Endless.cancelled
 
 
 def test_a_header_carries_no_half_pair():

@@ -7,10 +7,10 @@ import trio
 from noizu_mcp import Limits, TransportError
 from noizu_mcp.check.fuzz import Case, Finding, Step, _fuzz, fuzz, replay
 from noizu_mcp.check.fuzz._case import Listed
+from noizu_mcp.check.fuzz._fuzzed_server import FuzzedServer
 from noizu_mcp.check.fuzz._hostile import attack
 from noizu_mcp.check.fuzz._minimise import Suspicion, _replace, minimise
 from noizu_mcp.check.fuzz._probes import find
-from noizu_mcp.check.fuzz._subject import FuzzedServer
 
 from .seeded import KEEP, SAY, Refusal, Seeded
 

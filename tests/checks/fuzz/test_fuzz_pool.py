@@ -1,121 +1,95 @@
 """Sequences: values of earlier calls become arguments of the next."""
 
-import random
+import json
+from functools import partial
 
-from noizu_mcp.check.fuzz._case import Listed, Replies
-from noizu_mcp.check.fuzz._pool import SeenValues
-from noizu_mcp.check.raw import Exchange
+import pytest
+import trio
 
-CREATE = Listed(
-    "tool", "create_note", {}, {"type": "object", "properties": {"title": {"type": "string"}}}
-)
-READ = Listed(
-    "tool",
-    "read_note",
-    {},
-    {
-        "type": "object",
-        "properties": {"note_id": {"type": "integer"}, "title": {"type": "string"}},
-        "required": ["note_id"],
-    },
-)
+from noizu_mcp import Completion, Prompt, Schema, ToolResult
+from noizu_mcp.check.fuzz import fuzz
+
+from .recorded import recorder, schema_of
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+READ = schema_of({"note_id": NUMBER, "fileName": TEXT, "topics": TEXT, "mood": TEXT}, ["note_id"])
+DEEP = {"note_id": 111_111}
+for _ in range(9):
+    DEEP = {"a": DEEP}
 
 
-class Always(random.Random):
-    """Always uses a known value."""
+class Talk(Prompt):
+    """Talk."""
 
-    def random(self):
-        return 0.0
+    class Arguments(Schema):
+        mood: str
 
+    def get(self, args, ctx):
+        return ["x"]
 
-def called(component, arguments, result):
-    step = component.step(arguments)
-    return Replies(step, Exchange(step.method, {"result": result}))
-
-
-def filled(pool, value=None):
-    return pool.fill(READ, {"note_id": 0} if value is None else value, Always(1))
+    def complete(self, argument, prefix, ctx):
+        return Completion(["calm as the sea"])
 
 
-def test_a_result_fills_an_argument_of_its_name():
-    """The `id` of a result is tried as `note_id`, and arguments under their own names."""
-    pool = SeenValues()
-    pool.learn(CREATE, called(CREATE, {"title": "a"}, {"structuredContent": {"id": 42}}))
+RESULTS = {
+    "create": {"id": 424_242, "name": "kept name", "topic": "kept topic"},
+    "write": ToolResult(["{", json.dumps([{"note": {"id": 777_777}}])]),
+    "fail": ToolResult([json.dumps({"id": 555_555})], is_error=True),
+    "odd": {"id": "forty-two", "deep": DEEP, "name": "x" * 1001},
+}
 
-    assert filled(pool) == {"note_id": 42, "title": "a"}
+
+@pytest.fixture(scope="module")
+def sent():
+    """Fuzz a tool beside others with results; return its arguments, each with its values."""
+    tools = {"read": READ, **dict.fromkeys(RESULTS, schema_of({}))}
+    server, calls = recorder(tools, {name: lambda _, r=r: r for name, r in RESULTS.items()})
+    both = type("Both", (server,), {"prompts": [Talk]}, name="both", version="1")
+    trio.run(partial(fuzz, both, examples=6))
+    return {name: [each.get(name) for each in calls["read"]] for name in READ["properties"]}
 
 
-def test_json_in_text_is_read():
+def test_a_result_fills_an_argument_of_its_name(sent):
+    """The `id` of a result is tried as `note_id`."""
+    assert 424_242 in sent["note_id"]
+
+
+def test_json_in_text_is_read(sent):
     """A tool without structured content may write its result as text."""
-    pool = SeenValues()
-    text = [{"type": "text", "text": '[{"note": {"note_id": 7}}]'}, {"type": "text", "text": "{"}]
-    pool.learn(CREATE, called(CREATE, {}, {"content": text}))
-
-    assert filled(pool) == {"note_id": 7}
+    assert 777_777 in sent["note_id"]
 
 
-def test_a_value_that_does_not_fit_is_not_taken():
+def test_a_value_that_does_not_fit_is_not_taken(sent):
     """The schema of the argument decides."""
-    pool = SeenValues()
-    pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"id": "forty-two", "title": 1}}))
-
-    assert filled(pool) == {"note_id": 0}
+    assert "forty-two" not in sent["note_id"]
 
 
-def test_failures_teach_nothing():
-    """Arguments of a failed call are not added to the known values."""
-    pool = SeenValues()
-    pool.learn(CREATE, called(CREATE, {"title": "a"}, {"isError": True, "content": []}))
-
-    assert filled(pool) == {"note_id": 0}
+def test_failures_teach_nothing(sent):
+    """Results of failed calls are no values."""
+    assert 555_555 not in sent["note_id"]
 
 
-def test_memory_is_limited():
-    """Only the latest values of a name are kept."""
-    pool = SeenValues()
-    for number in range(100):
-        pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"id": number}}))
-
-    assert filled(pool)["note_id"] >= 96
-
-
-FILES = Listed(
-    "tool",
-    "read_files",
-    {},
-    {
-        "type": "object",
-        "properties": {"fileName": {"type": "string"}, "topics": {"type": "string"}},
-    },
-)
-
-
-def test_names_that_stand_for_others():
+def test_names_that_stand_for_others(sent):
     """`name` fills `fileName`, and a value fills the plural of its name."""
-    pool = SeenValues()
-    pool.learn(CREATE, called(CREATE, {}, {"structuredContent": {"name": "a", "topic": "b"}}))
-
-    assert pool.fill(FILES, {}, Always(1)) == {"fileName": "a", "topics": "b"}
+    assert "kept name" in sent["fileName"]
+    assert "kept topic" in sent["topics"]
 
 
-def test_completions_are_values():
+def test_completions_are_values(sent):
     """A completion of an argument is a value for it."""
-    pool = SeenValues()
-    definition = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "topics"}}
-    component = Listed("completion", "x topics", definition, {"type": "string"})
-    pool.learn(component, called(component, "", {"completion": {"values": ["sea"]}}))
-
-    assert pool.fill(FILES, {}, Always(1)) == {"topics": "sea"}
+    assert "calm as the sea" in sent["mood"]
 
 
-def test_deep_values_and_many_names():
-    """A value that is too deep, or a name beyond the limit, is not kept."""
-    pool = SeenValues()
-    deep = {"title": "deep"}
-    for _ in range(9):
-        deep = {"a": deep}
-    pool.learn(CREATE, called(CREATE, {}, {"structuredContent": deep}))
-    pool.learn(CREATE, called(CREATE, {f"n{each}": 1 for each in range(600)}, {"content": []}))
-    pool.learn(CREATE, called(CREATE, {"title": "late"}, {"content": []}))
+def test_deep_and_long_values(sent):
+    """They are not kept."""
+    assert 111_111 not in sent["note_id"]
+    assert "x" * 1001 not in sent["fileName"]
 
-    assert filled(pool) == {"note_id": 0}
+
+async def test_names_are_limited():
+    """Of many names the first ones are kept."""
+    results = {"create": lambda _: {**{f"n{each}": 1 for each in range(600)}, "id": 424_242}}
+    server, calls = recorder({"create": schema_of({}), "read": READ}, results)
+    await fuzz(server, examples=1)
+
+    assert 424_242 not in [each.get("note_id") for each in calls["read"]]

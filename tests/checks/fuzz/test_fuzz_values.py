@@ -1,83 +1,91 @@
 """Values of a run: valid ones, invalid ones, and those at the limits."""
 
-import pytest
+from noizu_mcp import ResourceTemplate, Server
+from noizu_mcp.check.fuzz import fuzz
+from noizu_mcp.schema import compile_schema
+from noizu_mcp.types import ResourceTemplateDefinition
 
-from noizu_mcp.check.fuzz._case import Listed
-from noizu_mcp.check.fuzz._probes import _variables
-from noizu_mcp.check.fuzz._shrink import simpler
-from noizu_mcp.check.fuzz._values import MAX_SIZE, Drawer, has_half_pair
-
-
-def tool(properties, required=()):
-    schema = {"type": "object", "properties": properties, "required": list(required)}
-    return Listed("tool", "x", {"name": "x"}, schema)
-
-
-def drawn(component, **options):
-    return Drawer(0).draw(component, 6, 0, **options)
-
+from .recorded import recorder, schema_of
 
 LIMITS = {
     "maximum": ({"type": "integer", "maximum": 7}, {7, 8}),
     "minimum": ({"type": "integer", "minimum": -3}, {-3, -4}),
-    "maxLength": ({"type": "string", "maxLength": 2}, {"aa", "aaa"}),
-    "minLength": ({"type": "string", "minLength": 1}, {"a", ""}),
+    "longest": ({"type": "string", "maxLength": 2}, {"aa", "aaa"}),
+    "shortest": ({"type": "string", "minLength": 1}, {"a", ""}),
     "enum": ({"type": "string", "enum": ["b"]}, {"b", "bb"}),
 }
 
 
-@pytest.mark.parametrize(("part", "expected"), LIMITS.values(), ids=LIMITS)
-def test_limits(part, expected):
-    """The value at a limit is sent, and the one beyond it, labelled with its keyword."""
-    values = drawn(tool({"a": part}, ["a"]))
-    found = {
-        each.value["a"]: each.keyword
-        for each in values
-        if isinstance(each.value.get("a"), int | str)
-    }
+async def test_limits():
+    """The value at a limit is sent, and the one beyond it."""
+    parts = {name: part for name, (part, _) in LIMITS.items()}
+    server, calls = recorder({"x": schema_of(parts, parts)})
+    report = await fuzz(server, examples=1)
 
-    assert expected <= found.keys()
-    assert {keyword for value, keyword in found.items() if value in expected} - {None}
+    assert report.findings == []
+    for name, (_, expected) in LIMITS.items():
+        sent = [each[name] for each in calls["x"] if isinstance(each.get(name), int | str)]
+        assert expected <= set(sent), name
 
 
-def test_lists_at_their_limit():
+async def test_lists_at_their_limit():
     """A list is made of a valid item; a very large limit is skipped."""
     part = {"type": "array", "items": {"type": "integer"}, "maxItems": 3, "minItems": 1}
-    huge = {"type": "array", "maxItems": MAX_SIZE + 1}
-    found = [each.value for each in drawn(tool({"a": part, "b": huge}, ["a"]))]
+    huge = {"type": "array", "maxItems": 10_001}
+    server, calls = recorder({"x": schema_of({"a": part, "b": huge}, ["a"])})
+    await fuzz(server, examples=6)
 
-    assert {3, 4} <= {len(each["a"]) for each in found if isinstance(each.get("a"), list)}
-    assert max(len(each.get("b", ())) for each in found if isinstance(each.get("b"), list)) < 100
+    lists = {
+        name: {len(each[name]) for each in calls["x"] if isinstance(each.get(name), list)}
+        for name in "ab"
+    }
+    assert {3, 4} <= lists["a"]
+    assert 10_001 not in lists["b"]
 
 
-def test_schemas_without_values():
+async def test_schemas_without_values():
     """An unsatisfiable schema has only invalid values, and an invalid schema has none."""
-    never = drawn(tool({"a": False}, ["a"]))
+    never = schema_of({"a": False}, ["a"])
+    server, calls = recorder({"never": never, "odd": schema_of({"a": {"type": "objekt"}})})
+    report = await fuzz(server, examples=2)
 
-    assert never
-    assert all(each.keyword for each in never)
-    assert drawn(tool({"a": {"type": "objekt"}})) == []
-
-
-def test_known_values_are_filled_in():
-    """A known value is sent, with special strings beside it."""
-    component = tool({"a": {"type": "string"}, "b": {"type": "string"}}, ["a", "b"])
-    found = [each.value for each in drawn(component, fill=lambda value: {**value, "a": "known"})]
-
-    assert {"a": "known", "b": "99999999999999999999"} in found
+    assert calls["never"]
+    assert not any(map(compile_schema(never).is_valid, calls["never"]))
+    assert calls["odd"] == []
+    assert report.unusable == ["odd"]
 
 
-def test_half_pairs():
-    """Half of a surrogate pair is found at any depth."""
-    assert has_half_pair({"a": ["b", "\udc00"]})
-    assert not has_half_pair({"a": ["\U0001f600", 1, None]})
+async def test_special_texts_are_sent():
+    """Each stands in place of one text, beside valid ones."""
+    text = {"type": "string"}
+    server, calls = recorder({"x": schema_of({"a": text, "b": text}, ["a", "b"])})
+    await fuzz(server, examples=2)
+
+    sent = {each.get(name) for each in calls["x"] for name in "ab" if isinstance(each, dict)}
+    assert {"99999999999999999999", "../../../etc/passwd", "\x00", "a" * 10_000} <= sent
 
 
-def test_a_malformed_template():
-    """A malformed URI template has no variables."""
-    assert _variables("a://{b") == []
+async def test_a_malformed_template():
+    """A malformed URI template has no variables, and is not read."""
+    reads = []
 
+    class Broken(Server, name="broken", version="1"):
+        async def list_resource_templates(self, cursor, ctx):
+            return [ResourceTemplateDefinition("a://{b", "b")]
 
-def test_numbers_beyond_all_limits():
-    """A large number is approached in a limited number of steps."""
-    assert len(list(simpler(10**40))) < 100
+        async def read_resource(self, uri, ctx):
+            reads.append(uri)
+            return ""
+
+    class Right(ResourceTemplate, uri_template="c://{d}"):
+        def read(self, uri, args, ctx):
+            reads.append(uri)
+            return ""
+
+    class Both(Broken, name="both", version="1"):
+        resources = [Right]
+
+    report = await fuzz(Both, examples=1)
+
+    assert report.is_complete
+    assert all(uri.startswith("c://") for uri in reads)

@@ -1,9 +1,7 @@
 """`noizu-mcp doctor`: servers with one flaw each have exactly that finding."""
 
-import argparse
 import importlib.util
 import json
-import os
 import re
 import ssl
 import sys
@@ -18,10 +16,9 @@ import pytest
 import trio
 
 from noizu_mcp import Limits, Stdio, serve_http
-from noizu_mcp.check.doctor import RULES, Report, _lists, _report, _talk
+from noizu_mcp.check.doctor import RULES, Report, _checked_conversation, _lists, _report
 from noizu_mcp.check.doctor._http_checks import check_transport, is_local
 from noizu_mcp.check.raw import Exchange, _pipe, _web, fault_of
-from noizu_mcp.cli import _doctor
 from noizu_mcp.cli._target import load_server
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -431,7 +428,7 @@ def test_a_program_that_cannot_run(examine, tmp_path):
 
 def test_a_silent_server_over_http(examine, monkeypatch):
     """A response that does not arrive in time is a finding of the start."""
-    monkeypatch.setattr(_talk, "PROBE_TIMEOUT", 0.2)
+    monkeypatch.setattr(_checked_conversation, "PROBE_TIMEOUT", 0.2)
     monkeypatch.setattr(flawed.Web, "do_POST", lambda self: self.server.shutdown_request)
     with serving("none") as server:
         status, found, report = examine(f"{server.origin}/mcp", "--timeout", "0.2")
@@ -461,12 +458,12 @@ def test_answers_without_end(examine, monkeypatch):
     assert ("message", "error") in found
 
 
-def test_a_target_in_python():
-    """It is started as a host would start it, with the variables of this program."""
-    target = _doctor._read_target(argparse.Namespace(target="app.py", process=None, header=[]))
+def test_a_target_in_python(examine, tmp_path):
+    """It is started as a host would start it."""
+    status, found, out = examine(str(tmp_path / "missing.py"))
 
-    assert target.args[-2:] == ("run", "app.py")
-    assert target.env == dict(os.environ)
+    assert (status, found) == (1, {("start", "error")})
+    assert "missing.py" in out["findings"][0]["seen"]
 
 
 @pytest.mark.slow

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noizu_mcp.check.doctor import RULES, Report
+from noizu_mcp.check.doctor._checked_conversation import (
+    CheckedConversation,
+    check_answers,
+    discover,
+    shake_hands,
+)
 from noizu_mcp.check.doctor._lists import check_call, check_lists
-from noizu_mcp.check.doctor._talk import Talk, check_answers, discover, shake_hands
 from noizu_mcp.check.raw import Exchange, Receiver
 
 names = st.sampled_from(
@@ -81,7 +86,7 @@ def test_any_answers_make_a_report(data, stateless):
     report = Report()
 
     async def main():
-        talk = Talk(Anything(data, report), report, 1.0, stateless=stateless)
+        talk = CheckedConversation(Anything(data, report), report, 1.0, stateless=stateless)
         if stateless:
             result = await discover(talk, is_alive=True) or {}
         else:

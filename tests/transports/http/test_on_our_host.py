@@ -94,7 +94,7 @@ async def _until(condition):
             await trio.testing.wait_all_tasks_blocked(0.001)
 
 
-async def test_what_is_answered_at_once_is_answered_to_half_a_connection(served):
+async def test_an_immediate_answer_reaches_a_half_closed_connection(served):
     """A client that sends and then half-closes, as `nc -N` does, is answered."""
     _, host = await served()
     assert b'"tools"' in await _ask(host, _modern("tools/list"), half=True)

@@ -1,8 +1,16 @@
 """The only module that uses the HTTP library: sends requests, and converts its errors."""
 
 import zlib
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Hashable,
+    Mapping,
+)
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
@@ -17,7 +25,8 @@ if TYPE_CHECKING:
     import httpx2
 
     from ....auth.client import RequestAuth
-    from ._network import JoiningTransport
+
+    SendRequest = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
 #: Seconds for a server to accept a part of a body. A call may take long, but receiving may not.
 WRITE_TIMEOUT: Final = 30.0
@@ -192,7 +201,7 @@ class Backend:
         self.auth = auth
         self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
-        self._make_body = _network.RequestBody
+        self._make_body = _network.SentBody
         self._target = target
         # Parsed here and not for each request, which would take a tenth of the time of a call.
         self._url = httpx2.URL(target.url)
@@ -207,21 +216,20 @@ class Backend:
         self._timeout = timeout.as_dict()
         # Loading the system's authorities takes 20 ms, and plain HTTP does not need them.
         verify = (target.tls or True) if self._url.scheme == "https" else False
-        self._transport: JoiningTransport | None = None
-        # The library uses proxies of the environment only with its own transport.
-        if not getproxies():
+        if getproxies():
+            # The library uses proxies of the environment only with its own transport, which only
+            # its client makes. A client of a gateway serves many users: a cookie from an answer to
+            # one of them must not be sent with the call of another. MCP sessions need no cookies.
+            none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+            client = httpx2.AsyncClient(limits=limits, timeout=timeout, verify=verify, cookies=none)
+            self._send: SendRequest = partial(client.send, stream=True)
+            self._close = client.aclose
+        else:
+            # Without the client of the library, which checks redirects, credentials and hooks: a
+            # tenth of the time of a call.
             context = httpx2.create_ssl_context(verify) if verify else None
-            self._transport = _network.JoiningTransport(context, limits)
-        # A client of a gateway serves many users: a cookie from an answer to one of them must not
-        # be sent with the call of another. MCP sessions need no cookies.
-        none = CookieJar(DefaultCookiePolicy(allowed_domains=()))
-        self._client = httpx2.AsyncClient(
-            limits=limits,
-            timeout=timeout,
-            verify=verify,
-            transport=self._transport,
-            cookies=none,
-        )
+            transport = _network.JoiningTransport(context, limits)
+            self._send, self._close = transport.handle_async_request, transport.aclose
 
     @asynccontextmanager
     async def send(
@@ -229,7 +237,7 @@ class Backend:
         method: str,
         headers: Mapping[str, str],
         body: bytes | None = None,
-        on_written: Callable[[], object] | None = None,
+        on_written: Callable[[], object] = lambda: None,
         on_refused: Callable[[], str] | None = None,
     ) -> AsyncIterator[StreamedResponse]:
         """Send one request; repeat it with other credentials if it is refused and they can be had.
@@ -287,7 +295,7 @@ class Backend:
         method: str,
         headers: Mapping[str, str],
         body: bytes | None,
-        on_written: Callable[[], object] | None,
+        on_written: Callable[[], object],
     ) -> "httpx2.Response":
         """Send one request; return when the head of the answer has arrived."""
         # Built here, since `build_request` merges and parses constant values again.
@@ -299,11 +307,7 @@ class Backend:
             extensions={"timeout": self._timeout},
         )
         with unlogged():
-            if self._transport is None:
-                return await self._client.send(request, stream=True)
-            # Bypasses the client of the library, which checks redirects, credentials and hooks: a
-            # tenth of the time of a call.
-            response = await self._transport.handle_async_request(request)
+            response = await self._send(request)
         response.request = request
         return response
 
@@ -376,7 +380,7 @@ class Backend:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._client.aclose()
+        await self._close()
 
 
 def _reason(error: Exception) -> str:

@@ -12,9 +12,9 @@ Imported with the first URL, like the library.
 """
 
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final, cast
 
 import httpcore2
 import httpx2
@@ -32,7 +32,7 @@ _ERRORS: Final = (
 SMALL: Final = 8 * 1024
 
 
-class RequestBody(httpx2.AsyncByteStream):
+class SentBody(httpx2.AsyncByteStream):
     """The body of a request.
 
     Args:
@@ -40,14 +40,13 @@ class RequestBody(httpx2.AsyncByteStream):
         on_written: Called each time that the library has written them.
     """
 
-    def __init__(self, data: bytes, on_written: Callable[[], object] | None) -> None:
+    def __init__(self, data: bytes, on_written: Callable[[], object]) -> None:
         self._data = data
         self._on_written = on_written
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield self._data
-        if self._on_written is not None:
-            self._on_written()  # it asks for more only after writing
+        self._on_written()  # the library asks for more only after writing
 
 
 class JoiningTransport(httpx2.AsyncBaseTransport):
@@ -92,7 +91,7 @@ class JoiningTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             answer.status,
             headers=answer.headers,
-            stream=_AnswerBody(answer.stream),
+            stream=_AnswerBody(cast(httpx2.AsyncByteStream, answer.stream)),
             extensions=answer.extensions,
         )
 
@@ -108,7 +107,7 @@ class _AnswerBody(httpx2.AsyncByteStream):
         stream: The stream of the pool.
     """
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -135,8 +134,15 @@ class _Network(httpcore2.AsyncNetworkBackend):
     def __init__(self) -> None:
         self._inner = httpcore2.TrioBackend()
 
-    async def connect_tcp(self, *args: Any, **options: Any) -> "_Stream":
-        stream = await self._inner.connect_tcp(*args, **options)
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> "_Stream":
+        stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
         return _Stream(stream, stream.get_extra_info("socket"))
 
 
@@ -187,8 +193,13 @@ class _Stream(httpcore2.AsyncNetworkStream):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def start_tls(self, *args: Any, **options: Any) -> "_Stream":
-        return _Stream(await self._inner.start_tls(*args, **options))
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> "_Stream":
+        return _Stream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> object:
         return self._inner.get_extra_info(info)

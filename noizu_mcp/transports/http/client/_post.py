@@ -21,7 +21,7 @@ Sources: 2025-11-25 `basic/transports`, "Sending Messages to the Server"; 2026-0
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -262,7 +262,9 @@ class Post:
         """Put one message into the inbox, and remove the requests that it answers."""
         self._heard = True
         message = received.message
-        messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
+        messages: Sequence[Decoded | None] = (
+            message.messages if isinstance(message, Batch) else (message,)
+        )
         if any(isinstance(m, Request) for m in messages) and self._state.is_stale(self._headers):
             text = "skipped a request of a session that has ended"
             throttled_log.warning(text, text)
@@ -279,7 +281,9 @@ def request_ids(message: Decoded | None) -> Sequence[Id]:
     """Return the ids of the requests in a message, including malformed ones with a readable id."""
     if isinstance(message, Request):
         return (message.id,)
-    messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
+    messages: Sequence[Decoded | None] = (
+        message.messages if isinstance(message, Batch) else (message,)
+    )
     ids = [each.id for each in messages if isinstance(each, Request)]
     broken = [each for each in messages if isinstance(each, Malformed) and each.answer]
     return ids + [each.error.id for each in broken if each.error.id is not None]

@@ -12,7 +12,7 @@ from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
 from ....server import Server, ServerRequest
 from ....telemetry import Metrics
-from ..._process_end import hearing_signals, soon
+from ..._process_end import handling_signals, soon
 from ._asgi import (
     JSON,
     TEXT,
@@ -106,7 +106,7 @@ class HttpApp:
         # A host that is not on trio is on asyncio: then trio runs as a guest in its loop.
         if trio.lowlevel.in_trio_task():
             async with self._run():
-                with self._hearing_signals():
+                with self._handling_signals():
                     yield
             return
         from ....engine.aio import enter_trio, trio_side
@@ -114,15 +114,15 @@ class HttpApp:
         try:
             async with trio_side() as side, enter_trio(side, self._run()):
                 self._trio_side = side
-                with self._hearing_signals():
+                with self._handling_signals():
                     yield
         finally:
             self._trio_side = None
 
-    def _hearing_signals(self) -> AbstractContextManager[None]:
+    def _handling_signals(self) -> AbstractContextManager[None]:
         if not self._handle_signals:
             return nullcontext()
-        return hearing_signals(self._settle_soon)
+        return handling_signals(self._settle_soon)
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:

@@ -3,8 +3,8 @@
 Theory of operation. A stream is open until `end`, and has at most one reader: an `EventWriter`, set
 by `attach` and removed by `detach`. Each message becomes an event with a number. It is stored, and
 sent to the reader if there is one. A reader that returns names the last event that it received, and
-`replay` sends it the later ones. Without a name it gets the events after `_told`, the last event
-sent to any reader. A stream that has ended can still be replayed.
+`replay` sends it the later ones. Without a name it gets the events after `_delivered`, the last
+event sent to any reader. A stream that has ended can still be replayed.
 
 Why memory is bounded: `EventLog` counts the bytes of all streams of the session before it stores
 them. Without room it drops ended streams first, then the oldest events of the growing stream, and
@@ -46,11 +46,11 @@ class EventStream:
     """
 
     __slots__ = (
+        "_delivered",
         "_events",
         "_last",
         "_log",
         "_reader",
-        "_told",
         "_writer",
         "ended",
         "name",
@@ -64,7 +64,7 @@ class EventStream:
         self.size = 0
         self._log = log
         self._last = 0
-        self._told = 0  # the last event that was sent to a reader
+        self._delivered = 0  # the last event that was sent to a reader
         self._events: list[tuple[int, bytes, RequireScopes | None]] = []
         self._writer: EventWriter | None = None
         self._reader: Principal | None = None
@@ -167,7 +167,7 @@ class EventStream:
         """
         if self._writer is not None:
             self._last += 1
-            self._told = self._last
+            self._delivered = self._last
             # A number of its own, although nothing is stored for it: an id must be unique in the
             # session (2025-11-25 `basic/transports`, "Resumability and Redelivery").
             self._writer.put(priming_event(f"{self.name}-{self._last}", retry))
@@ -178,9 +178,9 @@ class EventStream:
         Args:
             number: The event; None for the last one sent to any reader.
         """
-        after, writer = self._told if number is None else number, self._writer
+        after, writer = self._delivered if number is None else number, self._writer
         if writer is not None:
-            self._told = self._last
+            self._delivered = self._last
             # Only this stream: events of others must not be replayed on it. Scopes are checked
             # again, since the reader may have returned with another token. A copy: making room for
             # a waiting event may drop events.
@@ -208,7 +208,7 @@ class EventStream:
             self._events.append((self._last, data, requires))
             self.size += len(data) + OVERHEAD
         if self._writer is not None and self._may_have(requires):
-            self._told = self._last
+            self._delivered = self._last
             self._writer.put(data, droppable=droppable)
 
     def shrink(self, size: int) -> int:

@@ -306,7 +306,7 @@ class _GetStreamFeed(ChangeFeed):
         super().unwatch(uri)
         self._http_session.release(_size_of_watch(uri))
 
-    def may_hear(self, uri: str, _id: Id | None) -> bool:
+    def may_be_notified(self, uri: str, _id: Id | None) -> bool:
         """Tell whether the resource is available: the stream checks scopes; see `ChangeFeed`."""
         return not self.running.server.registry.hides(uri, self.session.context())
 
@@ -392,7 +392,7 @@ class Sessions:
             raise HttpRefusal(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
         id_ = sent.decode("latin-1").strip(" \t")  # as `header` reads it
         owner = owner_of(http.principal)
-        session = self._sessions.get(id_) or self._take_up(id_, http)
+        session = self._sessions.get(id_) or self._restore(id_, http)
         # The same 404 for the session of another principal: knowing an id proves nothing, and the
         # answer must not reveal that the id exists (security best practices, "Session Hijacking").
         if session is None or session.owner != owner:
@@ -402,7 +402,7 @@ class Sessions:
             session.complete_handshake()
         return session
 
-    def _take_up(self, id_: str, http: HttpRequest) -> HttpSession | None:
+    def _restore(self, id_: str, http: HttpRequest) -> HttpSession | None:
         agreed = self._ids.read(id_, owner_of(http.principal))
         if agreed is None:
             return None

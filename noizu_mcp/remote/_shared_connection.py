@@ -29,7 +29,7 @@ from .._errors import (
     TargetError,
     ToolError,
 )
-from .._value import JSONObject
+from .._value import JSON, JSONObject
 from ..client import Client, ClientHandler, KeptConnection, Opened, Progress, told
 from ..jsonrpc import (
     HEADER_MISMATCH,
@@ -74,7 +74,7 @@ class _PendingCall:
         self.missing: McpError | None = None
 
 
-class PooledConnection:
+class SharedConnection:
     """One connection to a server, and the callers whose requests are in flight on it.
 
     Args:
@@ -95,7 +95,7 @@ class PooledConnection:
         self,
         name: str,
         target: Opened | TargetError | ValueError,
-        options: Mapping[str, Any],
+        options: Mapping[str, object],
         *,
         observe: Callable[[Notification], object] = lambda _: None,
         on_question: Callable[[], object],
@@ -209,7 +209,7 @@ class PooledConnection:
 
     # Questions
 
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def ask(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Ask the caller that a question belongs to, and return its answer.
 
         Raises:
@@ -229,7 +229,7 @@ class PooledConnection:
         with trio.CancelScope() as scope:
             call.questions.add(scope)
             try:
-                answer: Mapping[str, Any] = await call.ctx.relay(InputRequest(method, params))
+                answer: Mapping[str, JSON] = await call.ctx.relay(InputRequest(method, params))
             except McpError as error:
                 # Servers ask for roots when a session begins, during the call of any caller: the
                 # refusal is for the server, and the call goes on.
@@ -268,7 +268,7 @@ class PooledConnection:
             self._level = rank
 
 
-def _with_meta(params: Mapping[str, Any], meta: Any) -> JSONObject:
+def _with_meta(params: Mapping[str, JSON], meta: object) -> JSONObject:
     """Return params without the keys of `_meta` that belong to one connection."""
     found = {key: value for key, value in params.items() if key != "_meta"}
     kept = {
@@ -284,17 +284,17 @@ class _Questions(ClientHandler):
 
     sampling_tools = True
 
-    def __init__(self, pooled: PooledConnection) -> None:
+    def __init__(self, pooled: SharedConnection) -> None:
         self._pooled = pooled
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def handle_elicitation(self, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Ask the person."""
         return await self._pooled.ask(ELICIT, params)
 
-    async def handle_sampling(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def handle_sampling(self, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Ask the model."""
         return await self._pooled.ask(SAMPLE, params)
 
-    async def list_roots(self) -> Mapping[str, Any]:
+    async def list_roots(self) -> Mapping[str, JSON]:
         """List the roots of the caller."""
         return await self._pooled.ask(ROOTS, {})

@@ -1,13 +1,13 @@
 """A conversation with a server in one revision, and the checks for every connection."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from ..._errors import ProtocolError
 from ..._util import is_number
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES
 from ...protocol import HANDSHAKE_VERSIONS
 from ...types import META_PROTOCOL_VERSION, META_SERVER_INFO, Implementation
@@ -23,7 +23,7 @@ NO_VERSION: Final = "1999-01-01"
 PROBE_TIMEOUT: Final = 5.0
 
 
-class Talk(Conversation):
+class CheckedConversation(Conversation):
     """A conversation whose findings are added to a report.
 
     Args:
@@ -40,9 +40,9 @@ class Talk(Conversation):
     async def expect(
         self,
         method: str,
-        params: Mapping[str, Any] | None = None,
+        params: Mapping[str, JSON] | None = None,
         *,
-        meta: Mapping[str, Any] | None = None,
+        meta: Mapping[str, JSON] | None = None,
     ) -> Exchange:
         """Send a request that any server must answer, at least with an error."""
         found = await self.ask(method, params, meta=meta)
@@ -50,7 +50,7 @@ class Talk(Conversation):
         return found
 
 
-async def shake_hands(talk: Talk, patience: float) -> Exchange:
+async def shake_hands(talk: CheckedConversation, patience: float) -> Exchange:
     """Begin a conversation with `initialize`.
 
     Args:
@@ -78,14 +78,14 @@ async def shake_hands(talk: Talk, patience: float) -> Exchange:
         seen = f"it speaks {version}, which current clients do not"
         talk.report.check("revision", is_known, found.sent, seen, "error")
     talk.session = found.headers.get(SESSION)
-    told = await talk.tell("notifications/initialized")
-    if told.status is not None:
-        right = told.status == 202 and not told.body
-        talk.report.check("notification-status", right, told.sent, told.seen)
+    notified = await talk.tell("notifications/initialized")
+    if notified.status is not None:
+        right = notified.status == 202 and not notified.body
+        talk.report.check("notification-status", right, notified.sent, notified.seen)
     return found
 
 
-def _info_faults(info: Any) -> list[str]:
+def _info_faults(info: JSON) -> list[str]:
     try:
         Implementation.from_wire(info, "serverInfo")
     except ProtocolError as error:
@@ -93,7 +93,9 @@ def _info_faults(info: Any) -> list[str]:
     return []
 
 
-async def discover(talk: Talk, *, is_alive: bool, start: float = 0.0) -> JSONObject | None:
+async def discover(
+    talk: CheckedConversation, *, is_alive: bool, start: float = 0.0
+) -> JSONObject | None:
     """Begin a conversation of 2026-07-28 with `server/discover`.
 
     Args:
@@ -126,7 +128,7 @@ async def discover(talk: Talk, *, is_alive: bool, start: float = 0.0) -> JSONObj
     return result
 
 
-def check_fields(talk: Talk, found: Exchange) -> None:
+def check_fields(talk: CheckedConversation, found: Exchange) -> None:
     """Check the members that some results of 2026-07-28 must have."""
     result = found.result
     if not talk.stateless or result is None:
@@ -142,7 +144,7 @@ def check_fields(talk: Talk, found: Exchange) -> None:
     talk.report.check("result-fields", not lacking, found.sent, "; ".join(lacking))
 
 
-async def check_answers(talk: Talk) -> None:
+async def check_answers(talk: CheckedConversation) -> None:
     """Check the answers to requests that every server knows, and to an unknown one."""
     report = talk.report
     if not talk.stateless:
@@ -161,7 +163,7 @@ async def check_answers(talk: Talk) -> None:
         await _check_envelopes(talk)
 
 
-async def _check_envelopes(talk: Talk) -> None:
+async def _check_envelopes(talk: CheckedConversation) -> None:
     report = talk.report
     wrong = await talk.expect("server/discover", meta=talk.envelope(NO_VERSION))
     data = wrong.error.get("data")
@@ -178,7 +180,9 @@ async def _check_envelopes(talk: Talk) -> None:
     report.check("envelope", right, f"{wrong.sent} without clientCapabilities", wrong.seen)
 
 
-async def check_busy(talk: Talk, params: Mapping[str, Any], seconds: float) -> Exchange:
+async def check_busy(
+    talk: CheckedConversation, params: Mapping[str, JSON], seconds: float
+) -> Exchange:
     """Call a tool, and send another request while it runs.
 
     Args:

@@ -10,14 +10,15 @@ dead server from a tool that hangs, and gives a second answer time to arrive.
 """
 
 import statistics
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import trio
 
 from ..._errors import TransportError
 from ..._util import part_of
-from ..._value import JSONObject
+from ..._value import JSON, JSONObject
 from ...protocol import REVISIONS
 from ...server import Server
 from ...transports import Http, Stdio
@@ -88,7 +89,7 @@ class _Open:
         # The result of `initialize`; empty on 2026-07-28.
         self.beginning: JSONObject = {}
         # Progress tokens of unanswered requests, which may still be running.
-        self.unanswered: set[Any] = set()
+        self.unanswered: set[str] = set()
         self.info: JSONObject = {}
         self.used = False
 
@@ -140,7 +141,7 @@ class FuzzedServer:
         self._nursery = nursery
         self._open: dict[bool, _Open] = {}
         self._times: list[float] = []
-        self._mirrored: dict[str, Any] = {}
+        self._mirrored: dict[str, Mapping[str, tuple[str, ...]]] = {}
         self._spoken: set[bool] = set()
         self._missing: set[bool] = set()
 
@@ -155,7 +156,7 @@ class FuzzedServer:
         usual = statistics.median(self._times) if self._times else 0.0
         return min(self.timeout, max(LEAST_PATIENCE, PATIENCE_FACTOR * usual))
 
-    def mirror(self, tool: str, paths: Any) -> None:
+    def mirror(self, tool: str, paths: Mapping[str, tuple[str, ...]]) -> None:
         """Store which arguments of a tool are mirrored in HTTP headers."""
         self._mirrored[tool] = paths
 
@@ -445,7 +446,7 @@ async def _discover(found: _Open, patience: float) -> Exchange | None:
     return None
 
 
-def _learn(found: _Open, result: JSONObject, info: Any) -> None:
+def _learn(found: _Open, result: JSONObject, info: JSON) -> None:
     capabilities = result.get("capabilities")
     found.capabilities = capabilities if isinstance(capabilities, dict) else {}
     found.info = info if isinstance(info, dict) else {}
