@@ -258,13 +258,8 @@ async def test_a_change_without_subscribers_opens_no_window(autojump_clock):
         assert handler.heard == [(start, "prompts")]
 
 
-<<<<<<< HEAD
-class Hearer:
-    """Receives changes, and records them."""
-=======
 class Subscriber:
-    """Receives everything but prompts, and records when."""
->>>>>>> main
+    """Receives changes, and records them."""
 
     def __init__(self):
         self.told = []
@@ -276,44 +271,11 @@ class Subscriber:
         return True
 
 
-<<<<<<< HEAD
-async def test_a_change_for_one_hearer(nursery, autojump_clock):
+async def test_a_change_for_one_subscriber(nursery, autojump_clock):
     """Changes for one subscriber are merged on their own, and not sent to others."""
     merger = RunningServer(Kits(), {}, None, "memory", nursery.start_soon).merger
-    hearers = [Hearer(), Hearer()]
-    merger.hearers = dict.fromkeys(hearers)
-=======
-async def test_bursts_become_two_notices(nursery, autojump_clock):
-    """A burst sends its first change at once, and the rest as one; each kind on its own."""
-    merger, subscriber, start = (
-        Merger(no_task, nursery.start_soon),
-        Subscriber(),
-        trio.current_time(),
-    )
-    merger.subscribers[subscriber] = None
-    for change in ("tools", "tools", "resources", TaskChange("gone"), "prompts", "tools"):
-        merger.report(change)
-    assert subscriber.told == [(start, "tools"), (start, "resources")]
-    await trio.sleep(10 * MERGE_WINDOW)
-    assert subscriber.told[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools")]
-    merger.report("tools")
-    assert len(subscriber.told) == 4
-
-
-async def test_a_change_without_subscribers_opens_no_window(nursery, autojump_clock):
-    """A change without subscribers opens no window: the next change is sent at once."""
-    merger, subscriber = Merger(no_task, nursery.start_soon), Subscriber()
-    merger.report("tools")
-    merger.subscribers[subscriber] = None
-    merger.report("tools")
-    assert len(subscriber.told) == 1
-
-
-async def test_a_change_for_one_hearer(nursery, autojump_clock):
-    """Changes for one subscriber are merged on their own, and not sent to others."""
-    merger, subscribers = Merger(no_task, nursery.start_soon), [Subscriber(), Subscriber()]
+    subscribers = [Subscriber(), Subscriber()]
     merger.subscribers = dict.fromkeys(subscribers)
->>>>>>> main
     for _ in range(2):
         for each in subscribers:
             merger.report("tools", each)
@@ -323,38 +285,21 @@ async def test_a_change_for_one_hearer(nursery, autojump_clock):
     assert [len(each.told) for each in subscribers] == [3, 3]
 
 
-<<<<<<< HEAD
 async def test_a_notice_that_fails_ends_no_window(nursery, autojump_clock, caplog):
     """A notice that fails does not end the windows, which all connections share."""
-    merger, hearer = RunningServer(Kits(), {}, None, "memory", nursery.start_soon).merger, Hearer()
-    merger.hearers[hearer] = None
-=======
-async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clock, caplog):
-    """A notice that cannot be encoded does not end the window, which all connections share."""
-
-    class Task:
-        def to_wire(self):
-            return tasks["a"]
-
-    tasks = {"a": {}}
-    merger, subscriber = Merger(lambda id_: Task(), nursery.start_soon), Subscriber()
+    merger, subscriber = (
+        RunningServer(Kits(), {}, None, "memory", nursery.start_soon).merger,
+        Subscriber(),
+    )
     merger.subscribers[subscriber] = None
->>>>>>> main
     for _ in range(2):
         merger.report("prompts")
         merger.report("resources")
     await trio.sleep(2 * MERGE_WINDOW)
-<<<<<<< HEAD
-    assert hearer.told[2:] == ["prompts", "resources"]
-    assert "a change could not be told" in caplog.text
-    merger.report("tools")
-    assert len(hearer.told) == 5
-=======
-    assert [change for _, change in subscriber.told[2:]] == ["resources"]
+    assert subscriber.told[2:] == ["prompts", "resources"]
     assert "a change could not be sent" in caplog.text
     merger.report("tools")
-    assert len(subscriber.told) == 4
->>>>>>> main
+    assert len(subscriber.told) == 5
 
 
 class Slow:
