@@ -12,7 +12,7 @@ from .stdio._claimed_stdio import take_stdio as take_stdio
 from .stdio._line_stream import LineStream as LineStream
 
 _LATE = {
-    ".http.client._event_reader": "EventParser EventTooLarge",
+    ".http.client._event_reader": "EventParser EventSizeError",
     "._http_target": "Http",
     ".http.client._stream": "HttpStream",
     "._memory": "MemoryStream memory_pair",
@@ -29,7 +29,7 @@ if _TYPE_CHECKING:
     from ._tap import Tap as Tap
     from ._tap import TappedStream as TappedStream
     from .http.client._event_reader import EventParser as EventParser
-    from .http.client._event_reader import EventTooLarge as EventTooLarge
+    from .http.client._event_reader import EventSizeError as EventSizeError
     from .http.client._stream import HttpStream as HttpStream
     from .stdio._child_process import last_line as last_line
     from .stdio._child_process import open_process as open_process

@@ -14,21 +14,15 @@ from noizu_mcp.server.policies._capability import CapabilityIssuer
 from noizu_mcp.server.providers._mounted_contexts import MountedCapability
 from noizu_mcp.types import Principal
 
+from ..kit.servers import Clock
+
 ADA, BOB = Principal(subject="ada"), Principal(subject="bob")
 KEYS = ["correct horse battery staple no. 1", "correct horse battery staple no. 2"]
 NOT_VALID = "the capability is not valid"
 
 
-class Clock:
-    def __init__(self, now=1_000_000.0):
-        self.now = now
-
-    def __call__(self):
-        return self.now
-
-
 def issuer(name="house", keys=KEYS, clock=None, ttl=3600.0, purpose=b"capabilities"):
-    clock = clock or Clock()
+    clock = clock or Clock(1_000_000.0)
     return CapabilityIssuer(name, Sealer(keys, ttl, purpose=purpose, clock=clock), ttl, clock)
 
 
@@ -63,7 +57,7 @@ CALLS = st.tuples(
 @given(st.lists(STEPS, max_size=6), st.lists(CALLS, min_size=1, max_size=6), st.booleans())
 def test_no_sequence_of_attenuations_widens(steps, calls, written):
     """A derived capability allows only what each one before it allows, in memory and as text."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     of = issuer(clock=clock)
     chain = [of.issue(ADA)]
     for step in steps:
@@ -83,7 +77,7 @@ def test_no_sequence_of_attenuations_widens(steps, calls, written):
 @given(STEPS, STEPS, st.lists(CALLS, min_size=1, max_size=6))
 def test_two_capabilities_together_allow_what_both_allow(one, other, calls):
     """The combination of two capabilities is the same in either order."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     root = issuer(clock=clock).issue(ADA)
     a, b = root.attenuate(**one), root.attenuate(**other)
     start = clock.now
@@ -96,7 +90,7 @@ def test_two_capabilities_together_allow_what_both_allow(one, other, calls):
 
 def test_each_condition_has_its_reason():
     """Each refused condition has its own reason, so that the caller can tell what to change."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     root = issuer(clock=clock).issue(ADA)
     assert root.refusal("any", {}) is None
     reasons = {
@@ -175,7 +169,7 @@ def test_a_capability_shows_no_secret():
 @given(STEPS)
 def test_a_text_opens_to_an_equal_capability(step):
     """The opened capability expires with its text at the latest."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     of = issuer(clock=clock, ttl=50)
     made = of.issue(ADA).attenuate(**{**step, "expires_in": 60})
     again = opened(of, str(made))
@@ -233,7 +227,7 @@ def test_a_text_opens_once():
 
 def test_a_text_has_an_end():
     """A text expires with its capability or its state; writing it again does not change that."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     of = issuer(clock=clock, ttl=100)
     short = str(of.issue(ADA).attenuate(expires_in=10))
     long, again = str(of.issue(ADA).attenuate(expires_in=1000)), str(of.issue(ADA))
@@ -264,7 +258,7 @@ def test_objects_of_another_owner_are_refused():
 def test_the_texts_that_were_opened_are_bounded(monkeypatch):
     """No principal can fill the table of opened texts; expired entries make room."""
     monkeypatch.setattr(_capability, "MAX_OPENED", 8)
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     of = issuer(clock=clock, ttl=100)
     for _ in range(2):
         opened(of, str(of.issue(ADA)))

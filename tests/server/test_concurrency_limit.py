@@ -1,6 +1,7 @@
 """`max_concurrency` of a tool, and the threads of tasks."""
 
 import threading
+from collections import defaultdict
 from contextlib import asynccontextmanager
 
 import pytest
@@ -19,9 +20,8 @@ from noizu_mcp import (
     Toolkit,
     connect,
     mcp,
+    tool,
 )
-from noizu_mcp.engine import FairLimiter
-from noizu_mcp.server.calls._concurrency_limit import current_slot, one_of
 
 from .tasking import KNOWS, start
 
@@ -134,120 +134,168 @@ async def test_a_question_of_a_task_may_have_a_time_of_its_own(autojump_clock):
         assert (await client.request("tasks/get", patient))["status"] == "input_required"
 
 
-@asynccontextmanager
-async def given_back():
-    """Release the slot of the call while the block runs, as a question does."""
-    slot = current_slot.get()
-    slot.ask()
-    try:
-        yield
-    finally:
-        await slot.answered()
+class Answering(ClientHandler):
+    """Answers each question when the test lets it."""
+
+    def __init__(self):
+        self.answers = defaultdict(trio.Event)
+
+    async def handle_elicitation(self, params):
+        await self.answers[params["message"]].wait()
+        return Accept({"name": "Ann"})
+
+
+class Called:
+    """A call of a tool with a limit, whose handler is a function of the test.
+
+    Attributes:
+        limiter: The slots of the tool.
+        answers: The event that answers a question, by its text.
+    """
+
+    def __init__(self, work, total=1):
+        async def run(ctx: Context) -> None:
+            await work(lambda text: ctx.elicit(text, Name))
+
+        options = {"tools": [tool(run, max_concurrency=total, max_queue=9)]}
+        self._server = type("One", (Server,), options, name="one", version="1")()
+        self.limiter = self._server.registry.slots(self._server.registry.find_tool("run"), 9)
+
+    @asynccontextmanager
+    async def begin(self):
+        """Begin the call; yields the cancel scope of the call. At the end the slot is free."""
+        handler = Answering()
+        self.answers = handler.answers
+        with trio.fail_after(60):
+            async with connect(self._server, version="2025-11-25", handler=handler) as client:
+                async with trio.open_nursery() as nursery:
+                    scope = trio.CancelScope()
+
+                    @nursery.start_soon
+                    async def call():
+                        with scope:
+                            await client.call_tool("run", {})
+
+                    await trio.testing.wait_all_tasks_blocked()
+                    yield scope
+                await client.ping()
+                await trio.testing.wait_all_tasks_blocked()
+        assert self.limiter.borrowed_tokens == 0
+
+    async def answer(self, text):
+        self.answers[text].set()
+        await trio.testing.wait_all_tasks_blocked()
 
 
 async def test_a_place_is_taken_again_once():
     """The last task of a handler that stops asking takes the slot again, and only once."""
-    limiter = FairLimiter(1)
-    taken, answers = [], [trio.Event() for _ in range(2)]
+    taken = []
 
-    async def ask(event):
-        async with given_back():
-            await event.wait()
-        taken.append(limiter.borrowed_tokens)
+    async def work(ask):
+        async def one(text):
+            await ask(text)
+            taken.append(called.limiter.borrowed_tokens)
 
-    with trio.fail_after(60):
-        async with one_of(limiter.of(None)), trio.open_nursery() as nursery:
-            for event in answers:
-                nursery.start_soon(ask, event)
-            await trio.testing.wait_all_tasks_blocked()
-            assert limiter.borrowed_tokens == 0
-            answers[0].set()
-            await trio.testing.wait_all_tasks_blocked()
-            assert taken == [0]
-            answers[1].set()
-        assert taken == [0, 1]
-        assert limiter.borrowed_tokens == 0
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one, "a")
+            nursery.start_soon(one, "b")
+
+    called = Called(work)
+    async with called.begin():
+        assert called.limiter.borrowed_tokens == 0
+        await called.answer("a")
+        assert taken == [0]
+        await called.answer("b")
+    assert taken == [0, 1]
 
 
 @pytest.mark.parametrize("total", [1, 2])
-async def test_two_tasks_that_wait_for_the_place_take_one(autojump_clock, total):
+async def test_two_tasks_that_wait_for_the_place_take_one(total):
     """Two tasks of a handler that wait for the slot acquire it once between them."""
-    limiter = FairLimiter(total)
-    answers = [trio.Event(), trio.Event()]
+    second, end = trio.Event(), trio.Event()
 
-    async def ask(event):
-        async with given_back():
-            await event.wait()
+    async def work(ask):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, "a")
+            await second.wait()
+            nursery.start_soon(ask, "b")
+        await end.wait()
 
-    with trio.fail_after(5):
-        async with one_of(limiter.of(None)), trio.open_nursery() as nursery:
-            for number, event in enumerate(answers):
-                nursery.start_soon(ask, event)
-                await trio.testing.wait_all_tasks_blocked()
-                for _ in range(total * (number == 0)):
-                    await limiter.acquire(None)
-                event.set()
-                await trio.testing.wait_all_tasks_blocked()
-            for _ in range(total):
-                limiter.release(None)
-            await trio.testing.wait_all_tasks_blocked()
-            assert limiter.borrowed_tokens == 1
-    assert limiter.borrowed_tokens == 0
+    called = Called(work, total)
+    async with called.begin():
+        for _ in range(total):  # other calls take every slot
+            await called.limiter.acquire(None)
+        await called.answer("a")
+        second.set()
+        await trio.testing.wait_all_tasks_blocked()
+        await called.answer("b")
+        for _ in range(total):
+            called.limiter.release(None)
+        await trio.testing.wait_all_tasks_blocked()
+        assert called.limiter.borrowed_tokens == 1
+        end.set()
 
 
 async def test_a_place_that_comes_while_somebody_asks_again_is_left():
     """A slot that becomes free while a task of the handler asks is taken after the answer."""
-    limiter = FairLimiter(1)
-    first, second = trio.Event(), trio.Event()
+    second, end = trio.Event(), trio.Event()
 
-    async def ask(event):
-        async with given_back():
-            await event.wait()
+    async def work(ask):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, "a")
+            await second.wait()
+            nursery.start_soon(ask, "b")
+        await end.wait()
 
-    with trio.fail_after(60):
-        async with one_of(limiter.of(None)), trio.open_nursery() as nursery:
-            nursery.start_soon(ask, first)
-            await trio.testing.wait_all_tasks_blocked()
-            await limiter.acquire(None)
-            first.set()
-            await trio.testing.wait_all_tasks_blocked()
-            nursery.start_soon(ask, second)
-            await trio.testing.wait_all_tasks_blocked()
-            limiter.release(None)
-            await trio.testing.wait_all_tasks_blocked()
-            assert limiter.borrowed_tokens == 0
-            second.set()
-            await trio.testing.wait_all_tasks_blocked()
-            assert limiter.borrowed_tokens == 1
-        assert limiter.borrowed_tokens == 0
+    called = Called(work)
+    async with called.begin():
+        await called.limiter.acquire(None)
+        await called.answer("a")
+        second.set()
+        await trio.testing.wait_all_tasks_blocked()
+        called.limiter.release(None)
+        await trio.testing.wait_all_tasks_blocked()
+        assert called.limiter.borrowed_tokens == 0
+        await called.answer("b")
+        assert called.limiter.borrowed_tokens == 1
+        end.set()
 
 
-async def test_a_place_is_free_after_cancellation():
+@pytest.mark.parametrize("taken", [False, True])
+async def test_a_place_is_free_after_cancellation(taken):
     """A cancelled call holds no slot, even if it waited for one or had released it."""
-    limiter = FairLimiter(1)
-    with trio.CancelScope() as scope:
-        async with one_of(limiter.of(None)), given_back():
-            scope.cancel()
-            await trio.lowlevel.checkpoint()
-    assert limiter.borrowed_tokens == 0
-    with trio.CancelScope() as scope:
-        async with one_of(limiter.of(None)), given_back():
-            await limiter.acquire(None)
-            scope.cancel()
-            await trio.lowlevel.checkpoint()
-    limiter.release(None)
-    assert limiter.borrowed_tokens == 0
+
+    async def work(ask):
+        await ask("a")
+
+    called = Called(work)
+    async with called.begin() as scope:
+        if taken:
+            await called.limiter.acquire(None)
+            await called.answer("a")
+        scope.cancel()
+        await trio.testing.wait_all_tasks_blocked()
+        if taken:
+            called.limiter.release(None)
 
 
 async def test_who_stops_waiting_for_an_answer_has_the_place_again():
     """A task that gives up its question takes a free slot again without waiting."""
-    limiter = FairLimiter(1)
-    async with one_of(limiter.of(None)):
+    taken = []
+
+    async def work(ask):
         with trio.CancelScope() as scope:
-            async with given_back():
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(ask, "a")
+                await trio.testing.wait_all_tasks_blocked()
+                taken.append(called.limiter.borrowed_tokens)
                 scope.cancel()
-                await trio.lowlevel.checkpoint()
-        assert limiter.borrowed_tokens == 1
+        taken.append(called.limiter.borrowed_tokens)
+
+    called = Called(work)
+    async with called.begin():
+        pass
+    assert taken == [0, 1]
 
 
 async def test_tasks_have_threads_of_their_own():

@@ -28,9 +28,9 @@ from noizu_mcp import (
     resource,
     tool,
 )
+from noizu_mcp.auth import BearerAuth, TokenVerifier
 from noizu_mcp.components import BaseProvider, Introduction, bind_definition
 from noizu_mcp.engine import logger
-from noizu_mcp.server.providers import _provider_lists
 from noizu_mcp.tools import Catalog
 from noizu_mcp.types import (
     Principal,
@@ -41,6 +41,9 @@ from noizu_mcp.types import (
     ResourceTemplateDefinition,
     ToolDefinition,
 )
+
+from ..kit.messages import message, modern_request
+from ..transports.http.wire import serving as http_serving
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
 ERAS = pytest.mark.parametrize("version", [SESSION, STATELESS])
@@ -414,19 +417,34 @@ async def test_a_provider_for_each_caller_comes_and_goes(version):
         assert await names(client) == ["echo", "skill:a", "skill:b"]
 
 
-async def test_the_lists_of_few_principals_are_kept(monkeypatch):
-    """Lists of the most recent principals are kept; another principal asks again."""
-    monkeypatch.setattr(_provider_lists, "MOST_CALLERS", 2)
+class Anyone(TokenVerifier):
+    """Takes every token for the name of a caller."""
+
+    async def verify(self, token, request):
+        return Principal(subject=token)
+
+
+async def test_the_lists_of_few_principals_are_kept():
+    """Lists of the last 256 principals are kept; for another one the provider is asked again."""
     skills = Skills("a")
-    server = serving(skills)
-    async with connect(server, version=STATELESS) as client:
-        lists = next(iter(server.bus.running)).provider_lists
-        for number in range(5):
-            principal = Principal(subject=str(number))
-            fake = type("Request", (), {"auth": principal, "dispatcher": None, "session": {}})()
-            lists.attach(fake)
-        assert await names(client) == ["echo", "skill:a"]
-        assert len(lists._callers) == 2
+    issuer = "https://auth.example.com"
+    resource = "https://mcp.example.com/mcp"
+    auth = BearerAuth(Anyone(), resource=resource, authorization_servers=[issuer])
+    body, headers = modern_request(message("tools/list", {}, 1))
+    async with http_serving(serving(skills), auth=auth) as wire:
+
+        async def ask(name):
+            given = {**headers, "authorization": f"Bearer {name}"}
+            done = await wire.send("POST", body, given)
+            listed = done.json["result"]["tools"]
+            assert [each["name"] for each in listed] == ["echo", "skill:a"]
+            return skills.asked
+
+        assert [await ask("ada"), await ask("ada")] == [1, 1]
+        for number in range(256):
+            await ask(f"caller-{number}")
+        assert [await ask("caller-0"), await ask("ada"), await ask("ada")] == [257, 258, 258]
+        assert await ask("caller-0") == 259
 
 
 async def test_an_older_answer_does_not_replace_a_newer_one():

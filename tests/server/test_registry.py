@@ -1,16 +1,18 @@
 """The registry, its pages, and the bus of changes."""
 
 import json
+import sys
 import threading
 from collections import Counter
 
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import (
+    ClientHandler,
     DefinitionError,
     McpError,
     Prompt,
@@ -20,6 +22,7 @@ from noizu_mcp import (
     Server,
     Tool,
     Toolkit,
+    connect,
     mcp,
     prompt,
     resource,
@@ -28,11 +31,7 @@ from noizu_mcp import (
 from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
 from noizu_mcp.protocol import REVISIONS
-from noizu_mcp.server import ChangeFeed, Registry, RunningServer
-from noizu_mcp.server.changes._bus import LONGEST_WINDOW, MERGE_WINDOW, Bus, Merger
-from noizu_mcp.server.registry._collection import Collection
-from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
-from noizu_mcp.server.tasks._task_change import TaskChange
+from noizu_mcp.server import MERGE_WINDOW, ChangeFeed, Registry, RunningServer
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.types import Page
 
@@ -95,23 +94,64 @@ def test_each_registration_has_its_own_instance():
     assert len(set(answers)) == 3
 
 
-@given(st.integers(1, 10**9 - 1), st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
-def test_cursors_read_as_they_were_written(offset, name):
-    """A cursor survives the way to the client and back, whatever the tool is called."""
-    cursor = write_cursor(offset, name)
-    assert read_cursor(cursor) == (offset, name)
-    with pytest.raises(McpError):
-        read_cursor(cursor + "=")
+class Small(Tool):
+    def call(self):
+        pass
 
 
-def test_cursors_hold_when_the_list_changes():
+def of_names(*names, page_size=2):
+    """Make a server with tools of these names."""
+    options = {"tools": [tool(Small, name=name) for name in names], "page_size": page_size}
+    return type("Named", (Server,), options, name="named", version="1")()
+
+
+_NAMES = st.text("abcXYZ019_-.", min_size=1, max_size=30)
+
+
+@settings(max_examples=50)
+@given(st.lists(_NAMES, min_size=1, max_size=10, unique=True), st.integers(1, 4))
+def test_pages_have_every_tool_once(names, size):
+    """The cursor of each page leads to the next one; no other spelling of it is accepted."""
+    registry = of_names(*names, page_size=size).registry
+    cursor, found = None, []
+    while cursor is not None or not found:
+        page = registry.list_tools(cursor)
+        found += [spec.name for spec in page.items]
+        cursor = page.next_cursor
+        if cursor is not None:
+            with pytest.raises(McpError):
+                registry.list_tools(cursor + "=")
+    assert found == names
+
+
+@pytest.mark.parametrize(
+    ("removed", "added", "expected"),
+    [
+        ("", "", "cd"),
+        ("a", "", "cd"),
+        ("a", "a", "cda"),
+        ("ac", "ac", "dac"),
+        ("b", "", "cd"),
+        ("bc", "b", ""),
+        ("bcd", "", ""),
+        ("abcd", "x", ""),
+    ],
+)
+def test_cursors_hold_when_the_list_changes(removed, added, expected):
     """The next page begins after the last entry that was seen, wherever that is now."""
-    cursor = write_cursor(2, "b")
-    assert find_start(["a", "b", "c"], cursor) == 2
-    assert find_start(["b", "c"], cursor) == 1
-    assert find_start(["x", "y", "a", "b", "c"], cursor) == 4
-    assert find_start(["a", "c", "d"], cursor) == 1
-    assert find_start(["a"], cursor) == 1
+    server = of_names(*"abcd")
+    cursor = server.registry.list_tools().next_cursor
+    for name in removed:
+        server.tools.remove(name)
+    for name in added:
+        server.tools.add(tool(Small, name=name))
+    page, found = server.registry.list_tools(cursor), []
+    while page.items:
+        found += [spec.name for spec in page.items]
+        if page.next_cursor is None:
+            break
+        page = server.registry.list_tools(page.next_cursor)
+    assert "".join(found) == expected
 
 
 def test_what_an_override_may_return():
@@ -164,11 +204,6 @@ def test_a_tool_that_is_replaced_has_its_new_number_of_places():
 
 def test_changes_from_many_threads_are_all_kept():
     """Concurrent writers lose no changes; readers always see a complete set."""
-
-    class Small(Tool):
-        def call(self):
-            pass
-
     server = Kits()
 
     def work(number):
@@ -183,53 +218,63 @@ def test_changes_from_many_threads_are_all_kept():
     assert len(server.tools) == 3 + 8 * 20
 
 
-def no_task(id_):
-    """Find no task."""
+class Heard(ClientHandler):
+    """Records the notifications of a server, and when they came."""
+
+    def __init__(self):
+        self.heard = []
+
+    async def handle_notification(self, method, params):
+        self.heard.append((trio.current_time(), method.split("/")[1]))
+
+
+async def test_bursts_become_two_notices(autojump_clock):
+    """A burst sends its first change at once, and the rest as one; each kind on its own."""
+    server, handler = Kitchen(), Heard()
+    async with connect(server, version="2025-11-25", handler=handler) as client:
+        await client.ping()
+        start = trio.current_time()
+        for change in ("resources", "resources", "prompts", "resources"):
+            server.notify_changed(change)
+        await trio.testing.wait_all_tasks_blocked()
+        assert handler.heard == [(start, "resources"), (start, "prompts")]
+        await trio.sleep(10 * MERGE_WINDOW)
+        end = pytest.approx(start + MERGE_WINDOW, abs=MERGE_WINDOW / 2)
+        assert handler.heard[2:] == [(end, "resources")]
+        server.notify_changed("resources")
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(handler.heard) == 4
+
+
+async def test_a_change_without_subscribers_opens_no_window(autojump_clock):
+    """A change without subscribers opens no window: the next change is sent at once."""
+    server, handler = Kitchen(), Heard()
+    async with connect(server, version="2026-07-28", handler=handler) as client:
+        server.notify_changed("prompts")
+        async with client.listen(prompts=True):
+            start = trio.current_time()
+            server.notify_changed("prompts")
+            await trio.testing.wait_all_tasks_blocked()
+        assert handler.heard == [(start, "prompts")]
 
 
 class Subscriber:
-    """Receives everything but prompts, and records when."""
+    """Receives changes, and records them."""
 
     def __init__(self):
         self.told = []
 
     def tell(self, change, notice):
-        if change == "prompts":
-            return False
-        assert notice.method in (f"notifications/{change}/list_changed", "notifications/tasks")
-        self.told.append((trio.current_time(), change))
+        self.told.append(change)
+        if self.told.count("prompts") == 2 and change == "prompts":
+            raise RuntimeError("the second one cannot be told")
         return True
 
 
-async def test_bursts_become_two_notices(nursery, autojump_clock):
-    """A burst sends its first change at once, and the rest as one; each kind on its own."""
-    merger, subscriber, start = (
-        Merger(no_task, nursery.start_soon),
-        Subscriber(),
-        trio.current_time(),
-    )
-    merger.subscribers[subscriber] = None
-    for change in ("tools", "tools", "resources", TaskChange("gone"), "prompts", "tools"):
-        merger.report(change)
-    assert subscriber.told == [(start, "tools"), (start, "resources")]
-    await trio.sleep(10 * MERGE_WINDOW)
-    assert subscriber.told[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools")]
-    merger.report("tools")
-    assert len(subscriber.told) == 4
-
-
-async def test_a_change_without_subscribers_opens_no_window(nursery, autojump_clock):
-    """A change without subscribers opens no window: the next change is sent at once."""
-    merger, subscriber = Merger(no_task, nursery.start_soon), Subscriber()
-    merger.report("tools")
-    merger.subscribers[subscriber] = None
-    merger.report("tools")
-    assert len(subscriber.told) == 1
-
-
-async def test_a_change_for_one_hearer(nursery, autojump_clock):
+async def test_a_change_for_one_subscriber(nursery, autojump_clock):
     """Changes for one subscriber are merged on their own, and not sent to others."""
-    merger, subscribers = Merger(no_task, nursery.start_soon), [Subscriber(), Subscriber()]
+    merger = RunningServer(Kits(), {}, None, "memory", nursery.start_soon).merger
+    subscribers = [Subscriber(), Subscriber()]
     merger.subscribers = dict.fromkeys(subscribers)
     for _ in range(2):
         for each in subscribers:
@@ -240,25 +285,21 @@ async def test_a_change_for_one_hearer(nursery, autojump_clock):
     assert [len(each.told) for each in subscribers] == [3, 3]
 
 
-async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clock, caplog):
-    """A notice that cannot be encoded does not end the window, which all connections share."""
-
-    class Task:
-        def to_wire(self):
-            return tasks["a"]
-
-    tasks = {"a": {}}
-    merger, subscriber = Merger(lambda id_: Task(), nursery.start_soon), Subscriber()
+async def test_a_notice_that_fails_ends_no_window(nursery, autojump_clock, caplog):
+    """A notice that fails does not end the windows, which all connections share."""
+    merger, subscriber = (
+        RunningServer(Kits(), {}, None, "memory", nursery.start_soon).merger,
+        Subscriber(),
+    )
     merger.subscribers[subscriber] = None
     for _ in range(2):
-        merger.report(TaskChange("a"))
+        merger.report("prompts")
         merger.report("resources")
-    tasks.clear()
     await trio.sleep(2 * MERGE_WINDOW)
-    assert [change for _, change in subscriber.told[2:]] == ["resources"]
+    assert subscriber.told[2:] == ["prompts", "resources"]
     assert "a change could not be sent" in caplog.text
     merger.report("tools")
-    assert len(subscriber.told) == 4
+    assert len(subscriber.told) == 5
 
 
 class Slow:
@@ -292,7 +333,7 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     for _ in range(changes):
         slow.running.server.notify_changed("tools")
         await trio.sleep(MERGE_WINDOW)
-    await trio.sleep(2 * LONGEST_WINDOW)
+    await trio.sleep(32 * MERGE_WINDOW)
     assert await slow.read() == ["notifications/tools/list_changed"]
 
 
@@ -305,8 +346,8 @@ async def test_a_change_that_waits_for_a_client_that_leaves(nursery, autojump_cl
 
 
 def test_the_bus_tells_every_listener():
-    """The bus calls every listener until it is discarded."""
-    bus, first, second = Bus(), [], []
+    """The bus of a server calls every listener until it is discarded."""
+    bus, first, second = Kits().bus, [], []
     bus.add(first.append)
     bus.add(second.append)
     bus.publish("tools")
@@ -417,22 +458,26 @@ def test_mappings_are_checked_before_a_client_sees_them():
         shelf.cut([{"uri": 5}], None)
 
 
-def test_adding_one_by_one_takes_linear_work(monkeypatch):
-    """The work on keys grows linearly with the number of tools."""
-    counts = Counter()
-    key_of = Collection.key_of
+def calls_to_add(number):
+    """Count the calls of Python functions that it takes to add kits one by one."""
+    server, calls = Kits(), Counter()
 
-    def counted(collection, spec):
-        counts[number] += 1
-        return key_of(collection, spec)
+    def count(frame, event, argument):
+        calls[event] += 1
 
-    monkeypatch.setattr(Collection, "key_of", counted)
-    for number in (50, 200):
-        server = Kits()
+    sys.setprofile(count)
+    try:
         for each in range(number):
             server.tools.add(tool(Kit, prefix=f"n{each}_"))
-        assert len(server.registry.list_tools(None).items) == 2
-    assert counts[200] <= 5 * counts[50]
+    finally:
+        sys.setprofile(None)
+    assert len(server.registry.list_tools(None).items) == 2
+    return calls["call"]
+
+
+def test_adding_one_by_one_takes_linear_work():
+    """The work to add a tool does not grow with the number of tools."""
+    assert calls_to_add(200) <= 5 * calls_to_add(50)
 
 
 def test_what_was_read_does_not_change():

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from noizu_mcp import DefinitionError, McpError, Server
 from noizu_mcp.server import Sealer
 
+from ..kit.servers import Clock
+
 INVALID_STATE = "Invalid requestState"
 OLD, NEW = "an old secret of the server 9aQ4xyz", "a new secret of the server 7Xk2xyz"
 BINDING = {"principal": None, "method": "tools/call", "name": "t", "arguments": "digest"}
@@ -20,15 +22,6 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=10,
 )
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    now = 1_000_000.0
-
-    def __call__(self):
-        return self.now
 
 
 def refused(sealer, state, binding=BINDING):
@@ -87,7 +80,7 @@ def test_garbage_is_refused(state):
 
 def test_the_reasons_are_in_the_log_only(reason):
     """The client gets the same error for each reason; only the log distinguishes them."""
-    clock = Clock()
+    clock = Clock(1_000_000.0)
     sealer = Sealer([NEW], 60, clock=clock)
     state = sealer.seal(CONTENT, BINDING)
     for garbage in (None, 5, "é", "@@@@", "A"):
@@ -169,7 +162,7 @@ def test_a_state_is_used_once():
 @pytest.mark.parametrize("ahead", [0, 100])
 def test_used_states_that_are_forgotten(ahead):
     """Of more than 20,000 states the oldest are dropped, and others of their age are refused."""
-    clock, other = Clock(), Clock()
+    clock, other = Clock(1_000_000.0), Clock(1_000_000.0)
     other.now += ahead  # the clock of the other node, which seals
     sealer, node = Sealer([NEW], clock=clock), Sealer([NEW], clock=other)
     states = []

@@ -11,6 +11,8 @@ from noizu_mcp import Prompt, Resource, Server, Toolkit, connect, mcp
 from noizu_mcp.policies import AllowTools, Denied, DenyTools, PolicyCall, RateLimit, TimeWindow
 from noizu_mcp.types import Principal
 
+from ..kit.servers import Clock
+
 
 def call_of(name="echo", *, kind="tool", caller=None, client=None, spec=None):
     principal = None if caller is None else Principal(subject=caller)
@@ -24,14 +26,6 @@ def refusal(policy, call=None):
     except Denied as denied:
         return denied.reason
     return None
-
-
-class Clock:
-    def __init__(self, now=0.0):
-        self.now = now
-
-    def __call__(self):
-        return self.now
 
 
 # Patterns

@@ -1,6 +1,7 @@
 """Limits on the work of tools: waiting calls, shares, abandoned threads, sizes of results."""
 
 import threading
+from functools import partial
 
 import pytest
 import trio
@@ -27,7 +28,6 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.engine import AbandonedThreads, FairLimiter, QueueFull, TooManyAbandoned
-from noizu_mcp.engine._abandoned import _ThreadCall
 from noizu_mcp.types import Reference
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
@@ -276,14 +276,23 @@ async def test_a_call_that_never_got_a_thread_leaves_none_behind():
     assert abandoned.count == 0
 
 
-def test_a_thread_that_begins_after_its_call_was_left_counts():
+async def test_a_thread_that_begins_after_its_call_was_left_counts(monkeypatch):
     """A thread whose call was cancelled before its handler began is counted while it runs."""
-    abandoned = AbandonedThreads(1)
-    counts = []
-    call = _ThreadCall(abandoned, "handler", lambda: counts.append(abandoned.count))
-    call.leave()
+    abandoned, threads = AbandonedThreads(1), FairLimiter(1)
+    counts, begun = [], []
+
+    async def begin_late(function, **options):
+        begun.append(function)
+        await trio.sleep_forever()
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", begin_late)
+    work = partial(abandoned.run, "handler", lambda: counts.append(abandoned.count))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(work, threads.of(None))
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
     assert abandoned.count == 0
-    call.run()
+    begun[0]()
     assert (counts, abandoned.count) == ([1], 0)
 
 

@@ -19,17 +19,9 @@ from noizu_mcp import Context, Server, Tool, Toolkit, mcp, serve_stdio
 from noizu_mcp.cli import main
 from noizu_mcp.transports import serve_descriptors
 
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+from ..kit.messages import INITIALIZED, call, initialize
+
+INITIALIZE = initialize()
 
 
 class Wait(Tool):
@@ -84,11 +76,6 @@ class Clean(Server, name="clean", version="1"):
         self.tools.add(self.kit)
 
 
-def _call(id_):
-    params = {"name": "wait", "arguments": {}}
-    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
-
-
 def _write(fd, *messages):
     os.write(fd, b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
@@ -135,7 +122,7 @@ async def test_serves_until_the_end_of_stdin(served):
 async def test_serves_until_stdout_is_closed(served, calling):
     """It ends when idle and with a call that hangs, though stdin stays open."""
     serve, feed, out = served
-    _write(feed, INITIALIZE, INITIALIZED, *([_call(1)] if calling else []))
+    _write(feed, INITIALIZE, INITIALIZED, *([call("wait", id_=1)] if calling else []))
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(serve, Waiting(), grace=0.01))
@@ -209,7 +196,7 @@ async def test_messages_that_came_before_the_end_are_still_read(served):
             os.close(out)
             for number in range(3):
                 params = {"name": "note", "arguments": {"number": number}}
-                _write(feed, {**_call(number), "params": params})
+                _write(feed, {**call("wait", id_=number), "params": params})
     assert read == [0, 1, 2]
 
 
@@ -225,7 +212,7 @@ async def test_a_task_of_a_client_that_left_is_cancelled(served):
         tools = [Job]
 
     params = {"name": "job", "arguments": {}, "task": {}}
-    _write(feed, INITIALIZE, INITIALIZED, {**_call(1), "params": params})
+    _write(feed, INITIALIZE, INITIALIZED, {**call("wait", id_=1), "params": params})
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(serve, Working(), grace=1000))
@@ -259,7 +246,7 @@ async def test_a_thread_that_does_not_end_is_left_behind(served):
 async def test_what_still_runs_after_the_grace_period_is_answered(served, autojump_clock):
     """A call that exceeds the grace period is answered with an error."""
     serve, feed, out = served
-    _write(feed, INITIALIZE, INITIALIZED, _call(1))
+    _write(feed, INITIALIZE, INITIALIZED, call("wait", id_=1))
     os.close(feed)
     start = trio.current_time()
     await serve(Waiting(), grace=3)
@@ -273,7 +260,7 @@ async def test_what_still_runs_after_the_grace_period_is_answered(served, autoju
 async def test_a_signal_ends_it_in_order(served, handlers, number):
     """A signal acts like EOF on stdin; the next one has its default action."""
     serve, feed, out = served
-    _write(feed, INITIALIZE, INITIALIZED, _call(1))
+    _write(feed, INITIALIZE, INITIALIZED, call("wait", id_=1))
     async with trio.open_nursery() as nursery:
         connection = await nursery.start(partial(serve, Waiting(), grace=0.01, handle_signals=True))
         assert connection.running.transport == "stdio"
@@ -288,7 +275,7 @@ async def test_a_signal_ends_it_in_order(served, handlers, number):
 async def test_a_signal_after_the_end_of_stdin_cuts_the_grace_period_short(served, handlers):
     """A client that closes stdin and then sends SIGTERM does not wait for running requests."""
     serve, feed, out = served
-    _write(feed, INITIALIZE, INITIALIZED, _call(1))
+    _write(feed, INITIALIZE, INITIALIZED, call("wait", id_=1))
     with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             await nursery.start(partial(serve, Waiting(), grace=1000, handle_signals=True))

@@ -11,7 +11,7 @@ import trio
 from ..._errors import TransportError
 from ..._http_log import unlogged
 from ..._value import JSON, JSONObject
-from ...transports import EventParser, EventTooLarge, Http
+from ...transports import EventParser, EventSizeError, Http
 from ._exchange import Exchange, Notes, RawMessage, Receiver, method_of, requests_of
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class WebLink:
             # The first event of a stream may have an id alone, and no message.
             for data in (event.data for event in parser.feed(part) if event.data):
                 self.receiver.take(data, found.sent)
-        except EventTooLarge:
+        except EventSizeError:
             found.failure = _TOO_LARGE
         found.event_id, found.retry = parser.last_id, parser.retry or 0.0
 

@@ -97,10 +97,7 @@ class TrustedProxies:
         return known, scheme if scheme in _SCHEMES else None
 
     def _lists(self, address: str) -> bool:
-        try:
-            found = ipaddress.ip_address(address)
-        except ValueError:
-            return False  # the path of a Unix socket, in the scopes of other hosts
+        found = ipaddress.ip_address(address)
         return any(found in network for network in self._networks)
 
     def _find_client(self, entries: list[_Entry]) -> tuple[Address | None, str | None]:

@@ -22,6 +22,7 @@ def serve(nursery):
         app,
         *,
         port=0,
+        host="127.0.0.1",
         lifespan=None,
         grace=5.0,
         stopping=None,
@@ -37,6 +38,7 @@ def serve(nursery):
             config = HostOptions(**options)
             await serve_asgi(
                 app,
+                host=host,
                 port=port,
                 config=config,
                 lifespan=lifespan,
@@ -46,9 +48,9 @@ def serve(nursery):
             )
             ended.set()
 
-        host = await nursery.start(run)
-        host.ended = ended
-        return host
+        made = await nursery.start(run)
+        made.ended = ended
+        return made
 
     return start
 

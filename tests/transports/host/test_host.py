@@ -1,5 +1,6 @@
 """Serving: the ASGI events of an application, the responses of its clients, and the log."""
 
+import errno
 import logging
 import socket
 
@@ -8,8 +9,7 @@ import trio
 import trio.testing
 
 from noizu_mcp.engine import single_failure
-from noizu_mcp.transports.host import _listeners, serve_asgi
-from noizu_mcp.transports.host._wire import ClientSocket
+from noizu_mcp.transports.host import serve_asgi
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 
@@ -57,14 +57,16 @@ async def test_a_connection_serves_many_requests(serve, connect, echo):
 async def test_an_answer_is_one_write(serve, connect, echo, monkeypatch):
     """Head, body and end are sent in one write."""
     writes = []
-    write = ClientSocket.write
+    send = socket.socket.send
 
     def counted(self, data):
-        writes.append(data)
-        return write(self, data)
+        if self.family == socket.AF_INET and self.getsockname()[1] == host.port:
+            writes.append(data)
+        return send(self, data)
 
-    monkeypatch.setattr(ClientSocket, "write", counted)
-    client = await connect(await serve(echo))
+    monkeypatch.setattr(socket.socket, "send", counted)
+    host = await serve(echo)
+    client = await connect(host)
     await client.request(b"hello")
     assert await client.answer() == (200, b"hello")
     assert len(writes) == 1
@@ -539,14 +541,14 @@ async def test_no_descriptor_left_is_waited_for(
     serve, connect, echo, caplog, monkeypatch, autojump_clock
 ):
     """A process without free descriptors logs it, and tries to accept again."""
-    accept, failures = _listeners.accept_nowait, [OSError(24, "Too many open files")] * 9
+    accept, failures = socket.socket.accept, [OSError(errno.EMFILE, "Too many open files")] * 9
 
-    def accept_nowait(listener):
+    def failing(listener):
         if failures:
             raise failures.pop()
         return accept(listener)
 
-    monkeypatch.setattr(_listeners, "accept_nowait", accept_nowait)
+    monkeypatch.setattr(socket.socket, "accept", failing)
     client = await connect(await serve(echo))
     await client.request(b"1")
     assert await client.answer() == (200, b"1")
@@ -556,10 +558,10 @@ async def test_no_descriptor_left_is_waited_for(
 async def test_a_broken_listener_is_an_error(connect, echo, monkeypatch):
     """Any other error of a listening socket ends the host with that single exception."""
 
-    def accept_nowait(listener):
-        raise OSError(22, "Invalid argument")
+    def failing(listener):
+        raise OSError(errno.EINVAL, "Invalid argument")
 
-    monkeypatch.setattr(_listeners, "accept_nowait", accept_nowait)
+    monkeypatch.setattr(socket.socket, "accept", failing)
 
     async def connect_to_it():
         async with trio.open_nursery() as nursery:
@@ -575,10 +577,14 @@ async def _start(app, task_status):
 
 async def test_a_client_gone_before_it_is_accepted_is_no_matter(serve, connect, echo, monkeypatch):
     """A client that is gone before `accept` is ignored."""
-    accept, gone = _listeners.accept_nowait, [None]
-    monkeypatch.setattr(
-        _listeners, "accept_nowait", lambda listener: gone.pop() if gone else accept(listener)
-    )
+    accept, failures = socket.socket.accept, [OSError(errno.ECONNABORTED, "Connection aborted")]
+
+    def failing(listener):
+        if failures:
+            raise failures.pop()
+        return accept(listener)
+
+    monkeypatch.setattr(socket.socket, "accept", failing)
     client = await connect(await serve(echo))
     await client.request(b"1")
     assert await client.answer() == (200, b"1")
@@ -596,12 +602,13 @@ async def test_a_failure_of_one_connection_spares_the_others(
     assert await fine.answer() == (200, b"1")
     with monkeypatch.context() as patch:
 
-        async def receive(self):
+        def failing(self, size):
             raise KeyError(3)
 
-        patch.setattr(ClientSocket, "receive", receive)
+        patch.setattr(socket.socket, "recv", failing)
         for _ in range(5):  # no client may flood the log
             broken = await connect(host)
+            await broken.send(b"x")
             assert await broken.rest() == b""
     assert caplog.messages == ["a connection failed: KeyError(3)"]
     assert bool(caplog.records[0].exc_info) is verbose
@@ -612,8 +619,11 @@ async def test_a_failure_of_one_connection_spares_the_others(
 
 async def test_a_connection_that_fails_at_the_end_of_the_host(serve, connect, monkeypatch, caplog):
     """The failure is logged, and the cancellation continues."""
+    wait_readable = trio.lowlevel.wait_readable
 
-    async def receive(self):
+    async def failing(connection):
+        if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+            return await wait_readable(connection)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(trio.sleep_forever)
             try:
@@ -621,7 +631,7 @@ async def test_a_connection_that_fails_at_the_end_of_the_host(serve, connect, mo
             finally:
                 raise KeyError(3)
 
-    monkeypatch.setattr(ClientSocket, "receive", receive)
+    monkeypatch.setattr(trio.lowlevel, "wait_readable", failing)
     host = await serve(None, drain_timeout=0.01)
     client = await connect(host)
     await trio.testing.wait_all_tasks_blocked(0.01)

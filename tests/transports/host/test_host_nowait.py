@@ -7,8 +7,9 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports.host._exchange import HttpExchange
-from noizu_mcp.transports.http.server._asgi import HttpRequest
+from noizu_mcp import Context, Server
+
+from ...kit.messages import call, http_request, modern_request
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 LARGE = 8 * 1024 * 1024
@@ -74,26 +75,39 @@ async def test_only_the_answer_of_the_request_is_written_to(serve, connect):
     assert found == [0, None]
 
 
+async def count(ctx: Context) -> str:
+    for number in range(1, 4):
+        await ctx.report_progress(number)
+        await trio.lowlevel.checkpoint()
+    return "done"
+
+
+class Counting(Server, name="counting", version="1"):
+    """Reports progress before its answer."""
+
+    tools = [count]
+
+
 async def test_middleware_is_not_passed_by(serve, connect):
-    """A middleware that changes responses has its own `send`, without the extension."""
-    found = []
+    """A middleware that changes responses has its own `send`, which gets every part."""
+    app = Counting().asgi()
 
-    async def app(scope, receive, send):
+    async def shouting(scope, receive, send):
         async def shout(message):
-            await send(
-                {**message, "body": message["body"].upper()} if "body" in message else message
-            )
+            if "body" in message:
+                message = {**message, "body": message["body"].upper()}
+            await send(message)
 
-        found.append(HttpRequest(scope, receive, shout, 1).write_nowait)
-        found.append(HttpRequest(scope, receive, send, 1).write_nowait)
-        await shout(START)
-        await shout(_chunk(b"one", more=False))
+        await app(scope, receive, shout)
 
-    client = await connect(await serve(app))
-    await client.request()
-    assert await client.answer() == (200, b"ONE")
-    assert found[0] is None
-    assert callable(found[1])
+    body, headers = modern_request(call("count", _meta={"progressToken": 1}))
+    async with app.lifespan():
+        client = await connect(await serve(shouting))
+        await client.send(http_request(body, headers))
+        assert (await client.head())[1]["content-type"] == "text/event-stream"
+        sent = await client.read_until(b"\r\n0\r\n\r\n")
+    assert sent.count(b"NOTIFICATIONS/PROGRESS") == 3
+    assert b"progress" not in sent
 
 
 async def test_what_is_left_goes_before_the_next_part(serve, connect):
@@ -223,8 +237,12 @@ async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, a
         for _ in range(5):
             await client.request()
             assert await client.answer() == (200, b"")
-        assert sum(type(each) is HttpExchange for each in gc.get_objects()) <= 1
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        assert [each for each in gc.garbage if type(each).__module__.startswith("noizu_mcp")] == []
     finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
         gc.enable()
 
 

@@ -7,7 +7,6 @@ import trio
 import trio.testing
 
 from noizu_mcp.transports import host
-from noizu_mcp.transports.host import _body
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 HOST = b"Host: x\r\n"
@@ -232,17 +231,17 @@ async def test_a_target_may_name_the_host(serve, connect, echo, head, path, quer
     assert [value for name, value in scope["headers"] if name == b"host"] == [b"x"]
 
 
-async def test_a_body_in_crumbs_is_refused(serve, connect, echo, monkeypatch):
-    """Many chunks are accepted, and many small ones are not."""
-    monkeypatch.setattr(_body, "MAX_SMALL_CHUNKS", 100)
+async def test_a_body_in_crumbs_is_refused(serve, connect, echo):
+    """Many chunks are accepted, and more than 16,384 small ones are not."""
+    most = 16 * 1024
     host = await serve(echo)
     client = await connect(host)
     for _ in range(2):
-        await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 100 + b"0\r\n\r\n"))
-        assert await client.answer() == (200, b"x" * 100)
-    await client.send(_post(CHUNKED, (b"40\r\n" + b"x" * 64 + b"\r\n") * 200 + b"0\r\n\r\n"))
-    assert await client.answer() == (200, b"x" * 64 * 200)
-    await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 101))
+        await client.send(_post(CHUNKED, b"1\r\nx\r\n" * most + b"0\r\n\r\n"))
+        assert await client.answer() == (200, b"x" * most)
+    await client.send(_post(CHUNKED, (b"40\r\n" + b"x" * 64 + b"\r\n") * (most + 1) + b"0\r\n\r\n"))
+    assert await client.answer() == (200, b"x" * 64 * (most + 1))
+    await client.send(_post(CHUNKED, b"1\r\nx\r\n" * (most + 1)))
     rest = await client.rest()
     assert rest.startswith(b"HTTP/1.1 400")
     assert rest.count(b"HTTP/1.1") == 1

@@ -10,11 +10,15 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.transports.host import _host
+from noizu_mcp.transports.host import HostOptions, serve_asgi
 from noizu_mcp.transports.host._pool import ConnectionPool
 
 ONE, OTHER, THIRD = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 PROBES = ("/healthz", "/readyz")
+#: Slots for health checks.
+KEPT_PLACES = 8
+#: Connections that are accepted in one iteration of the loop.
+ACCEPTED_AT_ONCE = 64
 
 
 class Waiting:
@@ -85,7 +89,7 @@ class Rounds(trio.abc.Instrument):
 async def test_many_connections_are_accepted_together(serve, waiting, until):
     """A busy loop accepts several connections in each iteration."""
     host = await serve(waiting)
-    rounds, count = Rounds(), 3 * _host.ACCEPTED_AT_ONCE // 2
+    rounds, count = Rounds(), 3 * ACCEPTED_AT_ONCE // 2
     with ExitStack() as stack:
         for _ in range(count):
             stack.enter_context(socket.create_connection(("127.0.0.1", host.port)))
@@ -297,7 +301,7 @@ async def test_no_client_keeps_the_reserved_slots(
     """A client without a complete request loses a reserved slot to the next, or after a while."""
     host = await serve(waiting, max_connections=1, probes=PROBES)
     await hang(host, 1)
-    silent = [await connect(host) for _ in range(2 * _host.KEPT_PLACES)]
+    silent = [await connect(host) for _ in range(2 * KEPT_PLACES)]
     for each in silent:
         await each.send(data or b"\r")
     await ask(host, path="/healthz")
@@ -313,7 +317,7 @@ def probe_at_once():
 
         def probe(host):
             probes = []
-            for number in range(8 * _host.KEPT_PLACES):
+            for number in range(8 * KEPT_PLACES):
                 source, target = (f"127.0.1.{1 + number}", 0), ("127.0.0.1", host.port)
                 each = stack.enter_context(socket.create_connection(target, source_address=source))
                 each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -355,7 +359,7 @@ async def test_connections_that_wait_for_a_place_at_the_end_are_closed(
 async def test_health_checks_that_hang_are_bounded(serve, connect, endless):
     """If the reserved slots are full, the next connection is closed."""
     host = await serve(endless, max_connections=1, probes=PROBES)
-    for _ in range(1 + _host.KEPT_PLACES):
+    for _ in range(1 + KEPT_PLACES):
         await (await connect(host)).request(path="/healthz")
         await trio.testing.wait_all_tasks_blocked(0.01)
     for path in PROBES:
@@ -401,7 +405,7 @@ async def test_a_health_port_that_is_taken_is_one_line(serve, waiting):
     """A health port that is taken is one line of error, and nothing is served."""
     host = await serve(waiting)
     with pytest.raises(OSError, match=rf"cannot listen on {host.urls[0]}: address already in use"):
-        await _host.serve_asgi(waiting, port=0, config=_host.HostOptions(health_port=host.port))
+        await serve_asgi(waiting, port=0, config=HostOptions(health_port=host.port))
 
 
 @pytest.mark.parametrize(

@@ -9,25 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from noizu_mcp.transports.host import HostOptions, _listeners, serve_asgi
-from noizu_mcp.transports.host._listeners import open_listeners
-from noizu_mcp.transports.host._tls import make_context
-
-OPTIONS = HostOptions()
-
-
-@pytest.fixture
-async def listening():
-    """Return a function that listens; its sockets are closed after the test."""
-    opened = []
-
-    async def listen(host, port=0, options=OPTIONS):
-        opened.extend(made := await open_listeners(host, port, options))
-        return made
-
-    yield listen
-    for each in opened:
-        each.close()
+from noizu_mcp.transports.host import HostOptions, serve_asgi
 
 
 async def _resolve_to(monkeypatch, *addresses):
@@ -40,56 +22,57 @@ async def _resolve_to(monkeypatch, *addresses):
     monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
 
 
-async def test_an_ipv4_address(listening):
+async def test_an_ipv4_address(serve, echo):
     """The host listens on that address only."""
-    [made] = await listening("127.0.0.1")
-    assert made.url == f"http://127.0.0.1:{made.port}"
+    host = await serve(echo)
+    assert host.urls == (f"http://127.0.0.1:{host.port}",)
+    with pytest.raises(OSError, match="connect"):
+        await trio.open_tcp_stream("127.0.0.2", host.port)
 
 
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
-async def test_an_ipv6_address(listening, host):
+async def test_an_ipv6_address(serve, echo, host):
     """The address may have brackets, as in a URL."""
-    [made] = await listening(host)
-    assert made.url == f"http://[::1]:{made.port}"
+    made = await serve(echo, host=host)
+    assert made.urls == (f"http://[::1]:{made.port}",)
 
 
-async def test_a_name_with_both_families(listening, monkeypatch):
+async def test_a_name_with_both_families(serve, echo, monkeypatch):
     """The host listens on every address of the name, with the same port."""
     await _resolve_to(monkeypatch, "::1", "127.0.0.1", "127.0.0.1")
-    made = await listening("both")
-    port = made[0].port
-    assert [each.url for each in made] == [f"http://[::1]:{port}", f"http://127.0.0.1:{port}"]
+    made = await serve(echo, host="both")
+    assert made.urls == (f"http://[::1]:{made.port}", f"http://127.0.0.1:{made.port}")
 
 
-async def test_a_family_that_the_machine_lacks_is_left_out(listening, monkeypatch):
+async def test_a_family_that_the_machine_lacks_is_left_out(serve, echo, monkeypatch):
     """One working address is enough; without any there is an error."""
     await _resolve_to(monkeypatch, "2001:db8::1", "127.0.0.1")
-    [made] = await listening("both")
-    assert made.url == f"http://127.0.0.1:{made.port}"
+    made = await serve(echo, host="both")
+    assert made.urls == (f"http://127.0.0.1:{made.port}",)
     await _resolve_to(monkeypatch, "2001:db8::1")
     with pytest.raises(OSError, match=r"cannot listen on http://none:0: cannot assign"):
-        await listening("none")
+        await serve(echo, host="none")
 
 
-async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(listening, monkeypatch):
-    """With port 0 another port is tried, up to a limit."""
+async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(serve, echo, monkeypatch):
+    """With port 0 another port is tried, five times in all."""
     await _resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2")
-    bind, failures = _listeners._bind, []
+    bind, failures = socket.socket.bind, []
 
-    def failing(family, address, backlog):
+    def failing(self, address):
         if address[0] == "127.0.0.2" and len(failures) < limit:
             failures.append(OSError(errno.EADDRINUSE, "Address already in use"))
             raise failures[-1]
-        return bind(family, address, backlog)
+        return bind(self, address)
 
-    monkeypatch.setattr(_listeners, "_bind", failing)
+    monkeypatch.setattr(socket.socket, "bind", failing)
     limit = 2
-    assert len(await listening("both")) == 2
+    assert len((await serve(echo, host="both")).urls) == 2
     limit = 100
     failures.clear()
     with pytest.raises(OSError, match="already in use"):
-        await listening("both")
-    assert len(failures) == _listeners.ATTEMPTS
+        await serve(echo, host="both")
+    assert len(failures) == 5
 
 
 async def test_a_port_that_is_taken_is_one_line(serve, echo):
@@ -101,7 +84,7 @@ async def test_a_port_that_is_taken_is_one_line(serve, echo):
     assert str(raised.value) == text
 
 
-async def test_an_unknown_name_is_an_error(monkeypatch, listening):
+async def test_an_unknown_name_is_an_error(serve, echo, monkeypatch):
     """The error of the resolver is raised."""
 
     async def getaddrinfo(*_args, **_kwargs):
@@ -109,7 +92,7 @@ async def test_an_unknown_name_is_an_error(monkeypatch, listening):
 
     monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
     with pytest.raises(OSError, match="http://nowhere:80: name or service not known"):
-        await listening("nowhere", 80)
+        await serve(echo, host="nowhere", port=80)
 
 
 async def test_a_unix_socket(serve, echo, tmp_path):
@@ -134,34 +117,35 @@ async def test_a_unix_socket(serve, echo, tmp_path):
     assert not path.exists()
 
 
-async def test_a_unix_socket_left_behind_is_replaced(listening, tmp_path):
+async def test_a_unix_socket_left_behind_is_replaced(serve, echo, tmp_path):
     """The socket of a server that was killed is replaced."""
     path = tmp_path / "mcp.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    await listening("", options=HostOptions(uds=str(path), uds_mode=0o660))
+    await serve(echo, uds=str(path), uds_mode=0o660)
     assert stat.S_IMODE(path.stat().st_mode) == 0o660
 
 
 @pytest.mark.parametrize("other", ["file", "socket", "nothing"])
 async def test_the_path_of_a_unix_socket_is_removed_only_if_it_is_still_ours(
-    listening, tmp_path, other
+    serve, echo, tmp_path, other
 ):
     """Another server may have replaced the socket in the meantime; then it stays."""
     path = tmp_path / "mcp.sock"
-    [made] = await listening("", options=HostOptions(uds=str(path)))
+    host = await serve(echo, uds=str(path))
     path.unlink()
     if other == "file":
         path.write_text("mine")
     elif other == "socket":
         with socket.socket(socket.AF_UNIX) as taken:
             taken.bind(str(path))
-    made.close()
+    host.stop()
+    await host.ended.wait()
     assert path.exists() is (other != "nothing")
 
 
 @pytest.mark.parametrize("backlog", [0, 1])
-async def test_a_unix_socket_in_use_is_left_alone(listening, tmp_path, backlog):
+async def test_a_unix_socket_in_use_is_left_alone(serve, echo, tmp_path, backlog):
     """The socket of a live server is kept, even if that accepts nothing; so is a regular file."""
     path = str(tmp_path / "mcp.sock")
     with socket.socket(socket.AF_UNIX) as alive, socket.socket(socket.AF_UNIX) as waiting:
@@ -169,27 +153,12 @@ async def test_a_unix_socket_in_use_is_left_alone(listening, tmp_path, backlog):
         alive.listen(backlog)
         waiting.connect(path)
         with pytest.raises(OSError, match=f"cannot listen on unix:{path}: address already in use"):
-            await listening("", options=HostOptions(uds=path))
+            await serve(echo, uds=path)
     plain = tmp_path / "file"
     plain.touch()
     with pytest.raises(OSError, match="address already in use"):
-        await listening("", options=HostOptions(uds=str(plain)))
+        await serve(echo, uds=str(plain))
     assert plain.exists()
-
-
-def test_an_aborted_connection_is_no_listener_error():
-    """`accept` ignores connections that were aborted; other errors are raised."""
-
-    class Listener:
-        def __init__(self, number):
-            self.number = number
-
-        def accept(self):
-            raise OSError(self.number, "text")
-
-    assert _listeners.accept_nowait(Listener(errno.ECONNABORTED)) is None
-    with pytest.raises(OSError, match="text"):
-        _listeners.accept_nowait(Listener(errno.EMFILE))
 
 
 async def test_tls_is_served(serve, connect, echo, certificate):
@@ -268,20 +237,24 @@ async def test_busy_hosts_say_nothing_without_a_handshake(
         assert await client.answer() == (200, b"")
 
 
-def test_settings_of_tls_are_handed_through(certificate):
-    """Client certificates and ciphers are passed to OpenSSL as they were set."""
-    options = HostOptions(
-        certfile=certificate,
-        ca_certs=certificate,
-        verify_mode=ssl.CERT_REQUIRED,
-        ciphers="ECDHE-ECDSA-AES256-GCM-SHA384",
-    )
-    context = make_context(options)
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
-    assert context.options & ssl.OP_NO_RENEGOTIATION
-    offered = {each["name"] for each in context.get_ciphers() if each["protocol"] == "TLSv1.2"}
-    assert offered == {"ECDHE-ECDSA-AES256-GCM-SHA384"}
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_settings_of_tls_are_handed_through(serve, connect, echo, certificate, is_known):
+    """Client certificates and ciphers are used as they were set."""
+    options = {"ca_certs": certificate, "verify_mode": ssl.CERT_REQUIRED}
+    cipher = "ECDHE-ECDSA-AES256-GCM-SHA384"
+    client = await connect(await serve(echo, certfile=certificate, ciphers=cipher, **options))
+    context = ssl.create_default_context(cafile=certificate)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    if is_known:
+        context.load_cert_chain(certificate)
+    stream = trio.SSLStream(client.stream, context, server_hostname="127.0.0.1")
+    if is_known:
+        await stream.do_handshake()
+        assert stream.cipher()[0] == cipher
+    else:
+        with pytest.raises(trio.BrokenResourceError):
+            await stream.do_handshake()
+    await trio.aclose_forcefully(stream)
 
 
 @pytest.mark.parametrize(

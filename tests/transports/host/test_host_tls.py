@@ -10,7 +10,6 @@ import trio
 
 from noizu_mcp import Http, Server, connect
 from noizu_mcp.transports.host import HostOptions, serve_asgi
-from noizu_mcp.transports.host._tls import make_context
 
 CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE.*", re.DOTALL)
 
@@ -65,7 +64,7 @@ async def test_nothing_is_served_in_the_clear(echo):
         ({"certfile": "pipe", "keyfile": "key"}, ", with {pipe}, {key}"),
     ],
 )
-def test_the_file_to_blame(files, given, text):
+async def test_the_file_to_blame(files, echo, given, text):
     """The error names the right file, although OpenSSL has the same message for most of them."""
     read, write = os.pipe()
     os.close(write)
@@ -74,7 +73,7 @@ def test_the_file_to_blame(files, given, text):
     options = {option: paths[name] for option, name in given.items()}
     given = HostOptions(**options, keyfile_password="wrong")
     with pytest.raises(OSError, match=r"^\[Errno \d+\] cannot set up TLS: ") as caught:
-        make_context(given)
+        await serve_asgi(echo, port=0, config=given)
     os.close(read)
     assert text.format(**paths) in str(caught.value)
 

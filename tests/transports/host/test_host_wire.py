@@ -9,102 +9,116 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports.host import HostOptions, _listeners
-from noizu_mcp.transports.host._wire import ClientSocket
+START = {"type": "http.response.start", "status": 200, "headers": []}
+#: More than the system takes before the client reads.
+LARGE = b"1" * 10_000_000
 
 
-class Hesitant(socket.socket):
-    """A socket that is not ready at first, although the system reported it."""
-
-    hesitation = 1
-
-    def recv(self, size):
-        if self.hesitation:
-            self.hesitation -= 1
-            raise BlockingIOError
-        return super().recv(size)
+def _chunk(body, *, more=True):
+    return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-@pytest.fixture
-async def wires():
-    """Make a wire and the peer's socket."""
-    opened = []
+async def test_a_host_waits_for_what_is_not_there(serve, connect, echo, monkeypatch):
+    """If a socket that was reported as readable has no data, the host waits again."""
+    receive, hesitations = socket.socket.recv, [BlockingIOError()] * 2
 
-    def make(**options):
-        ours, theirs = socket.socketpair()
-        hesitant = Hesitant(ours.family, ours.type, 0, ours.detach())
-        hesitant.setblocking(False)
-        opened.extend([hesitant, theirs])
-        return ClientSocket(hesitant, HostOptions(**options)), theirs
+    def hesitant(self, *args):
+        if hesitations:
+            raise hesitations.pop()
+        return receive(self, *args)
 
-    yield make
-    for each in opened:
-        each.close()
-
-
-async def test_a_wire_waits_for_what_is_not_there(wires):
-    """If a socket that was reported as readable has no data, the wire waits again."""
-    wire, theirs = wires()
-    theirs.send(b"1")
-    assert await wire.receive() == b"1"
-    wire.close()
-    assert await wire.receive() == b""
+    monkeypatch.setattr(socket.socket, "recv", hesitant)
+    client = await connect(await serve(echo))
+    await client.request(b"1")
+    assert await client.answer() == (200, b"1")
+    assert hesitations == []
 
 
-async def test_writes_stay_in_order(wires):
-    """A write that comes while another one waits is sent after it."""
-    wire, theirs = wires()
-    size = 10_000_000
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(wire.send, b"1" * size)
-        await trio.testing.wait_all_tasks_blocked()
-        assert (wire.is_busy, wire.is_free, wire.write(b"3")) == (True, False, 0)
-        nursery.start_soon(wire.send, b"2")
-        await trio.testing.wait_all_tasks_blocked()
-        reader = trio.socket.from_stdlib_socket(theirs)
-        got = bytearray()
-        while len(got) <= size:
-            got += await reader.recv(1_000_000)
-    assert got == b"1" * size + b"2"
+async def test_parts_of_several_tasks_stay_in_order(serve, connect):
+    """A part that comes while another one is written is sent after it."""
+
+    async def app(scope, receive, send):
+        await send(START)
+        async with trio.open_nursery() as nursery:
+            for part in (LARGE, b"2"):
+                nursery.start_soon(send, _chunk(part))
+                await trio.testing.wait_all_tasks_blocked()
+            begun.set()
+        await send(_chunk(b"3", more=False))
+
+    begun = trio.Event()
+    client = await connect(await serve(app))
+    await client.request()
+    await begun.wait()
+    await client.head()
+    for part in (LARGE, b"2", b"3"):
+        assert await client.read_until(b"\r\n") == b"%x\r\n" % len(part)
+        assert await client.read_until(b"\r\n") == part + b"\r\n"
 
 
-async def test_a_wire_that_breaks_fails_all_writers(wires, autojump_clock):
-    """After a timeout no writer raises or waits, and nothing more is written."""
-    wire, _theirs = wires(write_timeout=30.0)
-    async with trio.open_nursery() as nursery:
+async def test_a_write_that_takes_too_long_fails_all_writers(serve, connect, autojump_clock):
+    """After a timeout no writer raises or waits, and the connection is gone."""
+
+    async def app(scope, receive, send):
+        start = trio.current_time()
+        await send(START)
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(send, _chunk(LARGE))
+        await send(_chunk(b"2"))
+        took.append(trio.current_time() - start)
+        ended.set()
+
+    took, ended = [], trio.Event()
+    client = await connect(await serve(app, write_timeout=30.0))
+    await client.request()
+    await ended.wait()
+    assert took == [pytest.approx(30)]
+    assert not (await client.rest()).endswith(b"\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize("size", [1, 1_000_000])
+async def test_a_client_that_has_gone_is_noticed_by_the_next_write(
+    serve, connect, leave, until, size
+):
+    """The application may write on, into nothing."""
+
+    async def app(scope, receive, send):
+        await send(START)
+        await send(_chunk(b"1"))
+        await gone.wait()
         for _ in range(3):
-            nursery.start_soon(wire.send, b"1" * 10_000_000)
-    assert trio.current_time() == pytest.approx(30)
-    assert wire.broken
-    await wire.send(b"2")
-    assert wire.write(b"2") == 0
+            await send(_chunk(b"2" * size))
+        ended.set()
+
+    gone, ended = trio.Event(), trio.Event()
+    host = await serve(app)
+    client = await connect(host)
+    await client.request()
+    await client.read_until(b"1\r\n1\r\n")
+    await leave(client.stream, "reset")
+    gone.set()
+    await ended.wait()
+    await until(lambda: host.connections == 0)
 
 
-@pytest.mark.parametrize("how", ["write", "send"])
-async def test_a_client_that_has_gone_breaks_the_wire(wires, how):
-    """The next write notices it."""
-    wire, theirs = wires()
-    assert wire.is_free
-    theirs.close()
-    if how == "write":
-        assert wire.write(b"1") == 0
-    else:
-        await wire.send(b"1")
-    assert wire.broken
-    assert not wire.is_free
+async def test_a_write_that_is_cancelled_breaks_the_connection(serve, connect):
+    """A response that was written in part has no end, so the connection has one."""
 
+    async def app(scope, receive, send):
+        await send(START)
+        with trio.move_on_after(0.01) as limit:
+            await send(_chunk(LARGE))
+        cancelled.append(limit.cancelled_caught)
+        await send(_chunk(b"2", more=False))
+        ended.set()
 
-async def test_a_full_wire_takes_nothing_at_once(wires):
-    """A write that cannot begin waits; cancelling it breaks the wire."""
-    wire, _theirs = wires()
-    while wire.write(b"1" * 100_000):
-        pass
-    assert wire.is_free
-    with trio.move_on_after(0.01) as scope:
-        await wire.send(b"2")
-    assert scope.cancelled_caught
-    assert wire.broken
-    wire.abort()
+    cancelled, ended = [], trio.Event()
+    client = await connect(await serve(app))
+    await client.request()
+    await ended.wait()
+    assert cancelled == [True]
+    assert b"2" not in (await client.rest()).partition(b"\r\n\r\n")[2]
 
 
 @pytest.mark.parametrize(
@@ -139,14 +153,14 @@ async def test_without_descriptors_the_oldest_idle_connection_goes(
     serve, connect, echo, monkeypatch, caplog
 ):
     """A new client is accepted without waiting for another one to leave."""
-    accept, failures = _listeners.accept_nowait, []
+    accept, failures = socket.socket.accept, []
 
-    def accept_nowait(listener):
+    def failing(listener):
         if failures:
             raise failures.pop()
         return accept(listener)
 
-    monkeypatch.setattr(_listeners, "accept_nowait", accept_nowait)
+    monkeypatch.setattr(socket.socket, "accept", failing)
     host = await serve(echo)
     first, second = await connect(host), await connect(host)
     for client in (first, second):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp.transports.http.client._event_reader import EventParser, EventTooLarge, ServerEvent
+from noizu_mcp.transports.http.client._event_reader import EventParser, EventSizeError, ServerEvent
 
 
 def parse(*chunks, limit=10_000):
@@ -95,7 +95,7 @@ def test_a_new_stream_goes_on_where_the_last_one_broke_off():
 )
 def test_events_have_a_largest_size(chunks):
     """No more than the limit is ever buffered."""
-    with pytest.raises(EventTooLarge):
+    with pytest.raises(EventSizeError):
         parse(*chunks, limit=100)
 
 

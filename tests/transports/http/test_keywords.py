@@ -9,9 +9,7 @@ import pytest
 from noizu_mcp import DefinitionError, Server
 from noizu_mcp.transports.http import HostOptions, HttpOptions
 
-
-class Empty(Server, name="empty", version="1"):
-    pass
+from ...kit.servers import Small
 
 
 def test_keywords_are_the_attributes_of_the_options():
@@ -46,6 +44,6 @@ def test_keywords_are_the_attributes_of_the_options():
 def test_unknown_options(method, option, text):
     """An option that a method does not have is refused, and the nearest one suggested."""
     with pytest.raises(DefinitionError) as caught:
-        getattr(Empty(), method)(**{option: 1})
+        getattr(Small(), method)(**{option: 1})
 
     assert f"{method}(…): {text}" in str(caught.value)

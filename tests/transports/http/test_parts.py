@@ -7,7 +7,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import Limits, Server
+from noizu_mcp import Limits
 from noizu_mcp.transports.http import HttpLimits
 from noizu_mcp.transports.http.server._event_store import MAX_ENDED, EventLog
 from noizu_mcp.transports.http.server._event_writer import (
@@ -21,6 +21,7 @@ from noizu_mcp.transports.http.server._event_writer import (
 from noizu_mcp.transports.http.server._quotas import Quota, Quotas, Reservation
 from noizu_mcp.transports.http.server._running_app import TaskGroup
 
+from ...kit.servers import Small
 from .wire import settled
 
 LIMITS = HttpLimits(silence=1, keepalive=10, stall=10, room=100)
@@ -43,10 +44,6 @@ def make_writer(spawn=None):
 
 def refuse(data):
     """Write nothing at once, as a host whose connection is busy."""
-
-
-class Empty(Server, name="empty", version="1"):
-    pass
 
 
 class Reader:
@@ -85,7 +82,7 @@ class Reader:
 def test_options_that_cannot_be_right(options, text):
     """Impossible options are refused when they are made, with what is expected."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - all of the text is looked at
-        Empty().asgi(**options)
+        Small().asgi(**options)
 
     assert str(caught.value) == text
 

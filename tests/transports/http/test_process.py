@@ -8,7 +8,6 @@ import threading
 
 import pytest
 
-from noizu_mcp import Server
 from noizu_mcp.jsonrpc import Request
 from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
 from noizu_mcp.transports.http.server._process import (
@@ -20,12 +19,9 @@ from noizu_mcp.transports.http.server._process import (
 )
 
 from ...kit.messages import call
+from ...kit.servers import Small
 from .shop import Shop
 from .wire import serving, settled
-
-
-class Small(Server, name="small", version="1"):
-    """Nothing but a server."""
 
 
 def test_a_process_that_cannot_serve_goes_on():

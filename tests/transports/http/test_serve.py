@@ -15,10 +15,7 @@ from noizu_mcp.transports.http import HttpLimits, HttpOptions
 
 from ...kit.http_client import RawClient
 from ...kit.messages import http_request, message, modern_request
-
-
-class Small(Server, name="small", version="1"):
-    """Nothing but a server."""
+from ...kit.servers import Small
 
 
 async def test_it_serves_until_it_is_stopped():

@@ -12,7 +12,7 @@ from ....engine import SessionEnded, Unanswered, throttled_log
 from ....jsonrpc import INVALID_REQUEST, ErrorResponse, Malformed, Received, decode, read_message
 from ..._inbox import Inbox
 from ._backend import CHALLENGES, ERROR_SIZE, Backend, StreamedResponse
-from ._event_reader import EventParser, EventTooLarge
+from ._event_reader import EventParser, EventSizeError
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
@@ -105,7 +105,7 @@ class ClientState:
                     else:
                         deliver(received)
                         await self.inbox.room()
-        except EventTooLarge:
+        except EventSizeError:
             raise ProtocolError(f"an event of the server {over(self.limits)}") from None
 
     def refusal(

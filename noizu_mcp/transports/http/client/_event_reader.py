@@ -28,7 +28,7 @@ class ServerEvent(NamedTuple):
     data: bytes
 
 
-class EventTooLarge(Exception):
+class EventSizeError(McpException):
     """An event over the size limit."""
 
 
@@ -70,7 +70,7 @@ class EventParser:
             discarded, as the standard requires.
 
         Raises:
-            EventTooLarge: An event exceeds the limit.
+            EventSizeError: An event exceeds the limit.
         """
         if self._after_cr and chunk:
             # CR ended the line in the previous chunk; CR LF is one line end.
@@ -115,7 +115,7 @@ class EventParser:
     def _count(self, data: bytes) -> None:
         self._size += len(data)
         if self._size > self._limit:
-            raise EventTooLarge
+            raise EventSizeError
 
     def _take(self, line: bytes) -> ServerEvent | None:
         if self._first:
