@@ -5,6 +5,8 @@ Source: the HTML standard, section 9.2.6 "Interpreting an event stream".
 
 from typing import Final, NamedTuple
 
+from ...._errors import McpException
+
 #: Seconds before the first resumption of a stream that names no time, and the maximum pause.
 RETRY: Final = 1.0
 MAX_RETRY: Final = 60.0
