@@ -193,3 +193,16 @@ async def test_an_answer_finds_its_request(asking, autojump_clock):
         assert results == {2: {"x": 2}}
         await asking.peer.send([b'{"jsonrpc":"2.0","id":1,"result":{"x":1}}'])
     assert results == {2: {"x": 2}, 1: {"x": 1}}
+
+
+async def test_an_answer_to_a_request_that_does_not_wait(asking):
+    """Its answer and its progress wake no other request."""
+    asking.served.peer.ledger.open("ping", None)
+    async with trio.open_nursery() as nursery:
+        request = asking.served.peer.ledger.open("ping", None)
+        nursery.start_soon(asking.served.send_request, request)
+        await asking.progress(1)
+        await asking.peer.send([b'{"jsonrpc":"2.0","id":1,"result":{}}'])
+        await trio.testing.wait_all_tasks_blocked()
+        assert asking.served.peer.ledger.outbound == 1  # the second one
+        await asking.peer.send([b'{"jsonrpc":"2.0","id":2,"result":{}}'])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from noizu_mcp import ConnectionClosed, Limits, McpError, RequestTimeout, Server
 from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
 from noizu_mcp.events import Telemetry
-from noizu_mcp.server import ServerOptions, TaskStore
+from noizu_mcp.server import RunningServer, ServerOptions, TaskStore
 from noizu_mcp.types import InputRequest, Task
 
 TTL = 100.0
@@ -400,4 +400,22 @@ async def test_times_on_the_wire_are_never_nothing(nursery):
     bench = Bench(nursery, task_poll_interval=1e-9)
     task = bench.begin(done)
     assert task.to_wire()["pollIntervalMs"] == 1
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_change_of_a_task_that_is_gone_is_not_sent(nursery):
+    """Subscribers get the state of a task, so they get nothing once there is none."""
+
+    class Subscriber:
+        def tell(self, change, notice):
+            raise AssertionError
+
+    bench, changes = Bench(nursery), []
+    task = bench.begin()
+    bench.store.follow(task.id, changes.append)
+    task.say("half")
+    server = type("Other", (Server,), {}, name="other", version="1")()
+    merger = RunningServer(server, {}, None, "memory", nursery.start_soon).merger
+    merger.subscribers[Subscriber()] = None
+    merger.report(changes[0])
     nursery.cancel_scope.cancel()

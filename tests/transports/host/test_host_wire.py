@@ -34,6 +34,26 @@ async def test_a_host_waits_for_what_is_not_there(serve, connect, echo, monkeypa
     assert hesitations == []
 
 
+@pytest.mark.parametrize("method", ["send", "sendmsg"])
+async def test_a_host_waits_for_room(serve, connect, echo, monkeypatch, method):
+    """If a socket takes nothing at once, the response is sent when it does."""
+    write, full = getattr(socket.socket, method), []
+
+    def hesitant(self, *args):
+        if self.family == socket.AF_INET and self.getsockname()[1] == host.port and not full:
+            full.append(True)
+            raise BlockingIOError
+        return write(self, *args)
+
+    host = await serve(echo)
+    client = await connect(host)
+    monkeypatch.setattr(socket.socket, method, hesitant)
+    for body in (b"1", b"1" * 100_000):
+        await client.request(body)
+        assert await client.answer() == (200, body)
+    assert full
+
+
 async def test_parts_of_several_tasks_stay_in_order(serve, connect):
     """A part that comes while another one is written is sent after it."""
 
@@ -77,28 +97,31 @@ async def test_a_write_that_takes_too_long_fails_all_writers(serve, connect, aut
     assert not (await client.rest()).endswith(b"\r\n0\r\n\r\n")
 
 
-@pytest.mark.parametrize("size", [1, 1_000_000])
-async def test_a_client_that_has_gone_is_noticed_by_the_next_write(
-    serve, connect, leave, until, size
-):
-    """The application may write on, into nothing."""
+@pytest.mark.parametrize("part", [b"2", LARGE])
+async def test_a_client_that_has_gone_is_noticed_by_a_write(serve, connect, leave, until, part):
+    """The application may write on, into nothing, whether it waits for the client or not."""
 
     async def app(scope, receive, send):
         await send(START)
         await send(_chunk(b"1"))
-        await gone.wait()
+        begun.set()
+        if part != LARGE:
+            await gone.wait()
         for _ in range(3):
-            await send(_chunk(b"2" * size))
+            await send(_chunk(part))
         ended.set()
 
-    gone, ended = trio.Event(), trio.Event()
+    begun, gone, ended = trio.Event(), trio.Event(), trio.Event()
     host = await serve(app)
     client = await connect(host)
     await client.request()
     await client.read_until(b"1\r\n1\r\n")
+    await begun.wait()
+    await trio.testing.wait_all_tasks_blocked(0.01)
     await leave(client.stream, "reset")
     gone.set()
-    await ended.wait()
+    with trio.fail_after(60):
+        await ended.wait()
     await until(lambda: host.connections == 0)
 
 
