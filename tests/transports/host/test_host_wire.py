@@ -125,6 +125,25 @@ async def test_a_client_that_has_gone_is_noticed_by_a_write(serve, connect, leav
     await until(lambda: host.connections == 0)
 
 
+async def test_a_write_to_a_connection_that_makes_room_ends(serve, connect, until):
+    """The host closes the connection of a slow client for another address; its write ends."""
+    ended = []
+
+    async def app(scope, receive, send):
+        await send(START)
+        await send(_chunk(LARGE))
+        ended.append(scope["client"])
+
+    host = await serve(app, max_connections=3)
+    slow = [await connect(host) for _ in range(3)]
+    for client in slow:
+        await client.request()
+        await client.head()
+    await (await connect(host, address="127.0.0.2")).request()
+    await until(lambda: ended)
+    assert ended == [slow[0].stream.socket.getsockname()]
+
+
 async def test_a_write_that_is_cancelled_breaks_the_connection(serve, connect):
     """A response that was written in part has no end, so the connection has one."""
 
