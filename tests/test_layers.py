@@ -108,6 +108,8 @@ LATE = {
     ("client/_targets", "..server"): "loads with the first server in memory",
     ("client/_connect", "..server"): "the same",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
+    ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("check/contract/_schemas", "jsonschema_rs"): "loads with the first schema that has changed",
     ("check/contract/_schemas", "hypothesis"): "an extra, loads with the first change unproved",
     ("check/contract/_schemas", "hypothesis.errors"): "the same",

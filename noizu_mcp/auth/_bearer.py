@@ -276,7 +276,7 @@ def _well_known(path: str) -> str:
 
 
 def _check_scopes(scopes: Iterable[str], name: str) -> tuple[str, ...]:
-    """Check scopes that clients are told to request.
+    """Check scopes that a challenge or the metadata names.
 
     Raises:
         ValueError: A scope is not a scope name, or is `offline_access`: refresh tokens concern only

@@ -6,9 +6,8 @@ number, so with a `leeway` of NaN a token would never expire.
 
 import ipaddress
 import re
-from collections.abc import Iterable
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,18 +17,18 @@ from .._util import is_number
 _PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
 
 
-def load_with_pyjwt(module: str, purpose: str) -> ModuleType:
-    """Load a module that uses PyJWT, which only some options need.
+@contextmanager
+def needs_pyjwt(purpose: str) -> Iterator[None]:
+    """Explain an import that fails without PyJWT, which only some options need.
 
     Args:
-        module: Its name.
-        purpose: Its purpose, for the message.
+        purpose: The purpose of the import, for the message.
 
     Raises:
         ImportError: PyJWT is not installed.
     """
     try:
-        return import_module(module)
+        yield
     except ImportError as error:
         raise ImportError(f"{purpose} needs PyJWT: pip install 'noizu-mcp[auth]'") from error
 

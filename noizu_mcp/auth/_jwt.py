@@ -11,7 +11,7 @@ from .._errors import InvalidToken
 from .._value import JSONObject
 from ..types import Principal
 from ._claims import LEEWAY, read_name, read_rules, shown
-from ._configuration import check_url, load_with_pyjwt, read_claims, read_seconds
+from ._configuration import check_url, needs_pyjwt, read_claims, read_seconds
 from ._fetch import Fetcher, HTTPFetcher
 from ._jwks import JWKS_COOLDOWN, JWKS_TTL, KeySet, select
 from ._verifier import AuthRequest, TokenVerifier
@@ -36,7 +36,9 @@ _Check = Callable[[str], bool | Awaitable[bool]]
 
 
 def _load_jose() -> ModuleType:
-    return load_with_pyjwt("noizu_mcp.auth._jose", "verifying JWTs")
+    with needs_pyjwt("verifying JWTs"):
+        from . import _jose
+    return _jose
 
 
 class JWTVerifier(TokenVerifier):

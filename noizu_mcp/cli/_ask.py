@@ -1,4 +1,4 @@
-"""Answers to the questions of a server during a command: from a person or a script, if any.
+"""Answers to the questions of a server during a command, from a person or a script.
 
 A person is shown the question on stderr and answers on stdin, one question at a time. A script is
 the JSON of `--answers`. Without both, every question is declined.
@@ -36,11 +36,11 @@ _WORDS: Final[Mapping[str, PersonAnswer]] = {"decline": Decline(), "cancel": Can
 
 @contextmanager
 def respondent(answers: str | None, timeout: float, display: Display) -> Iterator["Respondent"]:
-    """Choose the respondent: a script, a person, or `Nobody`.
+    """Choose the respondent: a script, a person, or `NoRespondent`.
 
     Args:
         answers: The JSON of `--answers`, or None.
-        timeout: Seconds that a server gets; the time of a person is not its own.
+        timeout: Seconds for the server, without the time of a person.
         display: Shows what the server reports meanwhile.
 
     Raises:
@@ -49,7 +49,7 @@ def respondent(answers: str | None, timeout: float, display: Display) -> Iterato
     if answers is not None:
         yield AnswerFile(_read_answers(answers), display)
     elif sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        yield Nobody(display)
+        yield NoRespondent(display)
     else:
         # A server in this process takes descriptor 0 away.
         fd = os.dup(sys.stdin.fileno())
@@ -86,7 +86,7 @@ class Respondent(ClientHandler):
         try:
             with self._scope:
                 if self.display.active and client.capabilities.has("logging"):
-                    # Worth a wish, not a failure: the command does without.
+                    # Log messages are not essential: the command works without them.
                     with suppress(McpError):
                         await client.set_log_level(self.display.level)
                 return await work()
@@ -95,7 +95,7 @@ class Respondent(ClientHandler):
         raise self._failure
 
     def report(self, progress: Progress) -> None:
-        """Take the progress of a call."""
+        """Show the progress of a call."""
         self.display.report(progress)
 
     async def _fail(self, error: CommandError) -> NoReturn:
@@ -105,8 +105,8 @@ class Respondent(ClientHandler):
         await trio.sleep_forever()
 
 
-class Nobody(Respondent):
-    """Declines, and says so."""
+class NoRespondent(Respondent):
+    """Declines every question, and prints it."""
 
     async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Decline."""
@@ -117,11 +117,11 @@ class Nobody(Respondent):
 
 
 class AnswerFile(Respondent):
-    """Gives answers that were written down before.
+    """Gives the answers of `--answers`.
 
     Args:
-        answers: A list answers a question each, in the order in which they come; anything else
-            answers every question. An answer is a mapping with values by the names of fields, or
+        answers: A list has one answer for each question, in order; any other value answers
+            every question. An answer is a mapping with values by the names of fields, or
             one of the words accept, decline, cancel.
         display: See `Respondent`.
     """
@@ -162,8 +162,8 @@ class Person(Respondent):
     """Shows every question and lets a person answer it, one question at a time.
 
     Args:
-        terminal: Where the person is.
-        timeout: Seconds that the server gets beside the time of the person.
+        terminal: The terminal of the person.
+        timeout: Seconds for the server, without the time of the person.
         display: See `Respondent`.
     """
 
@@ -174,22 +174,22 @@ class Person(Respondent):
         self._waiting = 0
 
     async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Do the work of the command; its time limit stands still during questions."""
-        # The client would count the time of the person as well: the scope counts instead.
+        """Do the work of the command; its time limit does not run during questions."""
+        # The timeout of the client would include the time of the person: a scope has it instead.
         client.timeout = math.inf
         self._failure = CommandError(f"the server did not answer within {self._timeout:g} s")
         self._scope.deadline = trio.current_time() + self._timeout
         return await super().during(client, work)
 
     def report(self, progress: Progress) -> None:
-        """Take the progress of a call: its time limit starts again, as that of a client does."""
+        """Show the progress of a call, and start its time limit again, as a client does."""
         super().report(progress)
         if not self._waiting:
             self._scope.deadline = trio.current_time() + self._timeout
 
     @contextmanager
-    def _unhurried(self) -> Iterator[None]:
-        # Several questions may be open at once; the clock of the server runs again after the last.
+    def _clock_stopped(self) -> Iterator[None]:
+        # Several questions may be open at once; the time runs again after the last one.
         self._waiting += 1
         self._scope.deadline = math.inf
         try:
@@ -201,7 +201,7 @@ class Person(Respondent):
 
     async def handle_elicitation(self, params: Mapping[str, JSON]) -> PersonAnswer:
         """Show the question and read the answer."""
-        with self._unhurried():
+        with self._clock_stopped():
             async with one_at_a_time():
                 with self.display.paused():
                     return await Dialogue(self._terminal, self.asker).answer(params)

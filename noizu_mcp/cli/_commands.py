@@ -157,12 +157,12 @@ async def fetch_kind(client: Client, kind: str) -> Sequence[Any]:
 
 
 def hidden_of(kind: str, server: Server | None, listed: Sequence[Any]) -> list[JSONObject]:
-    """List the hidden definitions of a server in this process; another one tells of none.
+    """List the hidden definitions of a server in this process; empty for other servers.
 
     Args:
         kind: A key of `KINDS`.
         server: The server.
-        listed: What it lists; it may list what is registered as hidden.
+        listed: The components that it lists; it may list hidden ones, too.
     """
     if server is None:
         return []
@@ -187,7 +187,7 @@ class _Offers:
         self._listed: Sequence[Any] | None = None
 
     async def fetch(self) -> dict[str, Any]:
-        """List them by what clients name them by."""
+        """Return the components by their names or URIs."""
         if self._listed is None:
             self._listed = await self._kind.fetch(self.client)
         return {getattr(each, self._kind.key): each for each in self._listed}
@@ -208,8 +208,8 @@ def _use_named(
         try:
             return await ask(offers)
         except McpError as error:
-            # These codes also mean a wrong argument, or whatever a component means by them: only
-            # the list tells whether the name is wrong.
+            # These codes have other meanings, too, such as a wrong argument: only the list tells
+            # whether the name is wrong.
             if error.code not in (METHOD_NOT_FOUND, INVALID_PARAMS, RESOURCE_NOT_FOUND):
                 raise
             try:
@@ -268,7 +268,7 @@ def _give_json(value: JSONObject, args: argparse.Namespace) -> None:
 
 
 async def _call(args: argparse.Namespace, offers: _Offers) -> ToolResult:
-    # Only values that stand alone need the schema to be read.
+    # Only arguments of the form `name=value` need the schema.
     tool = (await offers.fetch()).get(args.tool) if args.arguments else None
     schema = {} if tool is None else tool.input_schema
     arguments = read_arguments(args.arguments, args.args, schema)
@@ -299,7 +299,7 @@ def _show_contents(contents: ResourceContents) -> None:
         else:
             print_text(text, sys.stdout)
         return
-    # The bytes below pass the text that still waits in the layer above.
+    # Bytes go to the buffer below, and would overtake text that waits in the layer above.
     sys.stdout.flush()
     sys.stdout.buffer.write(blob or b"" if text is None else text.encode("utf-8", "replace"))
 

@@ -1,7 +1,7 @@
 """Progress and log messages of a server, shown on stderr while a command waits.
 
-Only a terminal gets them, and log messages whoever asks for a level of them. One line, the bar, is
-written over and over and is erased before anything else is printed; log messages stay above it.
+They are shown on a terminal, and log messages also where `--log-level` asks for them. One line, the
+bar, is redrawn in place, and erased before anything else is printed; log messages stay above it.
 """
 
 import json
@@ -18,7 +18,7 @@ from ..jsonrpc import Batch, Notification, decode
 from ..types import LogLevel
 from ._output import MIN_WIDTH, columns, cut
 
-#: Columns of a terminal that does not tell its width.
+#: Columns of a terminal of unknown width.
 _WIDTH: Final = 80
 #: Cells of a bar.
 _CELLS: Final = 24

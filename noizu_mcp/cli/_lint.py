@@ -1,18 +1,17 @@
 """`noizu-mcp lint`: the tools of a server as models and their APIs read them."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Final
 
 from .._value import JSONObject
 from ..check.lint import RULES, LintReport, fetch_tools, lint_tools
 from ..models import PROVIDERS
-from ..types import ToolDefinition
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json, print_table
 from ._say import say
-from ._use import Connected, use
+from ._use import use
 
 #: Tools in the table of sizes, the largest ones.
 _MAX_SIZES: Final = 10
@@ -36,7 +35,7 @@ def lint(args: argparse.Namespace) -> int:
         if unknown := [name for name in names if name not in known]:
             text = f"--{option} {unknown[0]}: there are {', '.join(known)}"
             raise CommandError(text, USAGE)
-    tools = use(args, _list)
+    tools = use(args, lambda connected: fetch_tools(connected.client))
     chosen: JSONObject = {"apis": args.api} if args.api else {}
     report = lint_tools(tools, ignore=args.ignore, **chosen)
     if args.json:
@@ -44,10 +43,6 @@ def lint(args: argparse.Namespace) -> int:
     else:
         _show(report)
     return FAILED if report.at_least(args.fail_on) else OK
-
-
-async def _list(connected: Connected) -> Sequence[ToolDefinition]:
-    return await fetch_tools(connected.client)
 
 
 def _show(report: LintReport) -> None:

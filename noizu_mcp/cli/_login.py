@@ -53,7 +53,7 @@ def log_in(args: argparse.Namespace) -> int:
         raise CommandError(str(error), USAGE) from error
 
     async def begin() -> tuple[str, bool]:
-        # A login of before may be that of another person, or lack a scope.
+        # An earlier login may belong to another person, or lack a scope.
         await auth.forget(target.url)
         async with connect(target, auth=auth) as client:
             return client.server_info.name, bool(await stored_headers(target))

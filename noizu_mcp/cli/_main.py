@@ -34,10 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             setattr(sys, name, os.fdopen(fd, "w", closefd=False))
     try:
         status = _dispatch(words)
-        # A reader that is gone is noticed here, and not by the interpreter on its way out.
+        # A closed pipe is noticed here, and not when the interpreter exits.
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes stdout once more on its way out, which would fail again.
+        # The interpreter flushes stdout once more when it exits, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""The words of the command line, read and explained."""
+"""The parser of the command line, and its help."""
 
 import argparse
 import math
@@ -129,7 +129,7 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
             raise CommandError("give the command of a server after --", USAGE)
     parser = _parser(with_target=process is None)
     if not words and process is None:
-        # A script that has lost its words must not take this for success.
+        # A script that passes no arguments by mistake must not see success.
         parser.print_help(sys.stderr)
         return lambda _: USAGE, argparse.Namespace()
     try:

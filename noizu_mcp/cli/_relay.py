@@ -105,7 +105,7 @@ class ServerRelay:
         self._held: list[Received] = []
         self._running: set[Id] = set()  # requests without an answer, except listen requests
         self._idle = trio.Event()
-        # The session, as the client has told it.
+        # The state of the session.
         self._handshake: Request | None = None
         self._is_initialized = False
         self._kept: dict[tuple[str, Id | None], Request] = {}
@@ -115,17 +115,17 @@ class ServerRelay:
         self._repeated: dict[Id, trio.Event] = {}
 
     async def serve_client(self, everything: trio.CancelScope) -> None:
-        """Pass on what the client sends, until it ends the connection; then end everything."""
+        """Pass on the messages of the client until it ends the connection; then end everything."""
         with suppress(trio.BrokenResourceError):
             while messages := await self._client.receive():
                 for each in messages:
                     await self._take(each)
-        # The answers to what it has asked are still its own.
+        # Its requests still get their answers.
         await self._wait_idle(also_held=True)
         everything.cancel()
 
     async def run_server(self) -> None:
-        """Start a server, introduce it, and pass on what it sends, until it ends."""
+        """Start a server, repeat the session for it, and pass on its messages until it ends."""
         self._broken, self._repeated = False, {}
         try:
             async with open_process(self._command) as (stream, _), trio.open_nursery() as tasks:
@@ -145,13 +145,13 @@ class ServerRelay:
         await self._refuse([*self._running, *_requests_of(held)], _BROKEN)
 
     async def settle(self) -> None:
-        """Hold back new requests, and wait for those that run, but not for long."""
+        """Hold back new requests, and wait for running ones, for a limited time."""
         self._holding = True
         await self._wait_idle()
         await self._refuse([*self._running], "the server was started again")
 
     async def _wait_idle(self, *, also_held: bool = False) -> None:
-        """Wait for the answers to what the server is asked, but not for long."""
+        """Wait for the answers of the server, for a limited time."""
         with trio.move_on_after(PATIENCE):
             while self._running or (also_held and self._held):
                 self._idle = trio.Event()
@@ -162,7 +162,7 @@ class ServerRelay:
         if self._handshake is not None:
             await self._repeat(self._handshake)
             if self._is_initialized:
-                await self._tell(encode(Notification("notifications/initialized", None)))
+                await self._send_to_server(encode(Notification("notifications/initialized", None)))
             for request in tuple(self._kept.values()):
                 await self._repeat(request)
         for listen in tuple(self._listens.values()):
@@ -176,20 +176,20 @@ class ServerRelay:
 
     async def _repeat(self, request: Request) -> None:
         answered = self._repeated[request.id] = trio.Event()
-        await self._tell(encode(request))
+        await self._send_to_server(encode(request))
         await answered.wait()
 
     async def _announce(self) -> None:
-        """Tell the client that the lists have changed, as each revision tells it."""
+        """Notify the client that the lists have changed, in the form of its revision."""
         for kind, (method, key) in CHANGES.items():
             about = self._capabilities.get(kind)
             if self._is_initialized and isinstance(about, Mapping) and about.get("listChanged"):
-                await self._say(encode(Notification(method, None)))
+                await self._send_to_client(encode(Notification(method, None)))
             for id_, listen in tuple(self._listens.items()):
                 wanted = (listen.params or {}).get("notifications")
                 if isinstance(wanted, Mapping) and wanted.get(key) is True:
                     params = {"_meta": {META_SUBSCRIPTION_ID: id_}}
-                    await self._say(encode(Notification(method, params)))
+                    await self._send_to_client(encode(Notification(method, params)))
 
     async def _take(self, received: Received) -> None:
         """Take a message of the client: pass it on, hold it, or answer it."""
@@ -197,7 +197,7 @@ class ServerRelay:
         if isinstance(message, Malformed):
             # Answered here: of a line that is too long, only the beginning is left.
             if message.answer:
-                await self._say(encode_error(message.error))
+                await self._send_to_client(encode_error(message.error))
             return
         ids = _requests_of([received])
         if ids and self._broken:
@@ -208,10 +208,10 @@ class ServerRelay:
         else:
             for each in _parts(message):
                 self._note(each)
-            await self._tell(received.data)
+            await self._send_to_server(received.data)
 
     def _note(self, message: Decoded) -> None:
-        """Note what the client tells, for the next server."""
+        """Record the state of the session that the next server needs."""
         if isinstance(message, Notification):
             self._is_initialized |= message.method == "notifications/initialized"
             if message.method == "notifications/cancelled":
@@ -247,7 +247,7 @@ class ServerRelay:
             if self._handshake is not None and each.id == self._handshake.id:
                 self._read_capabilities(each)
         if not any(map(self._is_known, _parts(received.message))):
-            await self._say(received.data)
+            await self._send_to_client(received.data)
         # Afterwards: with the last answer this server may be ended.
         for each in answers:
             self._end(each.id)
@@ -276,17 +276,17 @@ class ServerRelay:
         self._running.clear()
         self._idle.set()
         for id_ in ids:
-            await self._say(encode_error(ErrorResponse(id_, INTERNAL_ERROR, text)))
+            await self._send_to_client(encode_error(ErrorResponse(id_, INTERNAL_ERROR, text)))
 
-    async def _tell(self, data: bytes) -> None:
-        """Send to the server; what it no longer reads is lost with it."""
+    async def _send_to_server(self, data: bytes) -> None:
+        """Send to the server; a message that it no longer reads is lost."""
         async with self._writing:
             if self._server is not None:
                 with suppress(trio.BrokenResourceError):
                     await self._server.send([data])
 
-    async def _say(self, data: bytes) -> None:
-        """Send to the client; when it is gone, its stdin ends too."""
+    async def _send_to_client(self, data: bytes) -> None:
+        """Send to the client; once it is gone, stdin ends, too."""
         async with self._writing_back:
             with suppress(trio.BrokenResourceError):
                 await self._client.send([data])

@@ -84,7 +84,7 @@ async def wait_for_change(before: Snapshot, folders: Sequence[Path]) -> str:
 
 async def _end(process: trio.Process) -> None:
     with trio.CancelScope(shield=True):
-        # In order first: the server answers its clients. It has a watchdog of its own.
+        # First gracefully: the server answers its clients. It limits the time itself.
         process.terminate()
         with trio.move_on_after(PATIENCE):
             await process.wait()

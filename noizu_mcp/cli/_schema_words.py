@@ -1,7 +1,7 @@
 """JSON Schemas in words, for people: `whole number from 1 to 50 (10 unless given)`.
 
-A schema comes from a server: whatever is not of the expected form is left out, references are
-followed to a bounded depth, and long lists of values are cut.
+A schema comes from a server: parts of an unexpected form are left out, references are followed
+to a bounded depth, and long lists of values are cut.
 """
 
 import json

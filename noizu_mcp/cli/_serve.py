@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Final
 
 from .._serving import run_http
 from ..server import Server
@@ -13,6 +14,62 @@ from ._reload import run_reloading
 from ._target import open_server
 
 
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+#: The options for serving over HTTP: their help, and how they are read.
+_OPTIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "--host": ("listen at this address, not 127.0.0.1", {"metavar": "ADDRESS"}),
+    "--port": ("and this port, not 8000", {"metavar": "NUMBER", "type": _port}),
+    "--uds": ("listen on a Unix socket, not at an address and a port", {"metavar": "PATH"}),
+    "--server": (
+        "serve on hypercorn, which speaks HTTP/2 as well, not on the own server",
+        {"choices": ("noizu", "hypercorn")},
+    ),
+    "--path": ("the path of the protocol, not /mcp", {}),
+    "--allow-host": (
+        "a name that clients use for this machine; may be repeated",
+        {"metavar": "NAME", "action": "append"},
+    ),
+    "--allow-origin": (
+        "a web site whose pages may call, like https://app.example.com; may be repeated",
+        {"metavar": "ORIGIN", "action": "append"},
+    ),
+    "--certfile": ("speak TLS with this certificate (PEM)", {"metavar": "FILE"}),
+    "--keyfile": ("its key, unless in the same file", {"metavar": "FILE"}),
+    "--forwarded-allow-ips": (
+        (
+            "a proxy, a network of proxies, or *, whose X-Forwarded-* and Forwarded headers are"
+            " believed; may be repeated"
+        ),
+        {"metavar": "ADDRESS", "action": "append"},
+    ),
+    "--health-port": (
+        "answer /healthz and /readyz at this port too, also while all connections are busy",
+        {"metavar": "NUMBER", "type": _port},
+    ),
+    "--health-host": (
+        "listen there for it, not at the address of --host",
+        {"metavar": "ADDRESS"},
+    ),
+    "--seal-sessions": (
+        "let every process with the same NOIZU_MCP_STATE_KEYS serve each session",
+        {"action": "store_const", "const": True},
+    ),
+    "--lead": (
+        "after a signal, answer /readyz with 503 for so long and serve on: none unless given",
+        {"metavar": "SECONDS", "type": float},
+    ),
+    "--grace": (
+        "then give running requests so long to end: 3 unless given",
+        {"metavar": "SECONDS", "type": float},
+    ),
+}
+
+
 def add_http(parser: argparse.ArgumentParser) -> None:
     """Add the options for serving over HTTP to `run`.
 
@@ -20,80 +77,14 @@ def add_http(parser: argparse.ArgumentParser) -> None:
         parser: The parser of `run`.
     """
     group = parser.add_argument_group("over HTTP")
-    group.add_argument(
-        "--http", action="store_true", help="serve over HTTP, not on stdin and stdout"
-    )
-    group.add_argument("--host", metavar="ADDRESS", help="listen at this address, not 127.0.0.1")
-    group.add_argument("--port", type=_port, metavar="NUMBER", help="and this port, not 8000")
-    group.add_argument(
-        "--uds", metavar="PATH", help="listen on a Unix socket, not at an address and a port"
-    )
-    group.add_argument(
-        "--server",
-        choices=("noizu", "hypercorn"),
-        help="serve on hypercorn, which speaks HTTP/2 as well, not on the own server",
-    )
-    group.add_argument("--path", help="the path of the protocol, not /mcp")
-    group.add_argument(
-        "--allow-host",
-        action="append",
-        metavar="NAME",
-        help="a name that clients use for this machine; may be repeated",
-    )
-    group.add_argument(
-        "--allow-origin",
-        action="append",
-        metavar="ORIGIN",
-        help="a web site whose pages may call, like https://app.example.com; may be repeated",
-    )
-    group.add_argument("--certfile", metavar="FILE", help="speak TLS with this certificate (PEM)")
-    group.add_argument("--keyfile", metavar="FILE", help="its key, unless in the same file")
-    group.add_argument(
-        "--forwarded-allow-ips",
-        action="append",
-        metavar="ADDRESS",
-        help="a proxy, a network of proxies, or *, whose X-Forwarded-* and Forwarded headers are"
-        " believed; may be repeated",
-    )
-    group.add_argument(
-        "--health-port",
-        type=_port,
-        metavar="NUMBER",
-        help="answer /healthz and /readyz at this port too, also while all connections are busy",
-    )
-    group.add_argument(
-        "--health-host", metavar="ADDRESS", help="listen there for it, not at the address of --host"
-    )
-    group.add_argument(
-        "--seal-sessions",
-        action="store_const",
-        const=True,
-        help="let every process with the same NOIZU_MCP_STATE_KEYS serve each session",
-    )
-    _add_end(group)
-
-
-def _add_end(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument(
-        "--lead",
-        type=float,
-        metavar="SECONDS",
-        help="after a signal, answer /readyz with 503 for so long and serve on: none unless given",
-    )
-    group.add_argument(
-        "--grace",
-        type=float,
-        metavar="SECONDS",
-        help="then give running requests so long to end: 3 unless given",
-    )
+    text = "serve over HTTP, not on stdin and stdout"
+    group.add_argument("--http", action="store_true", help=text)
+    for name, (text, options) in _OPTIONS.items():
+        group.add_argument(name, help=text, **options)
     # `--reload` names itself to the server that it starts, which ends when it does.
     group.add_argument("--parent", type=int, help=argparse.SUPPRESS)
 
 
-_HTTP_ONLY = (
-    *("host", "port", "uds", "server", "path", "allow_host", "allow_origin", "certfile", "keyfile"),
-    *("forwarded_allow_ips", "health_port", "health_host", "seal_sessions", "lead", "grace"),
-)
 #: Options of Python by their names on the command line, for errors about their values.
 _WORDS = {
     "path must": "--path must",
@@ -115,10 +106,9 @@ def check_stdio(args: argparse.Namespace) -> None:
     Raises:
         CommandError: There is some.
     """
-    given = [name for name in _HTTP_ONLY if getattr(args, name) is not None]
-    if given:
-        option = given[0].replace("_", "-")
-        raise CommandError(f"--{option} needs --http; on stdin and stdout it means nothing", USAGE)
+    for name in _OPTIONS:
+        if getattr(args, name.removeprefix("--").replace("-", "_")) is not None:
+            raise CommandError(f"{name} needs --http; on stdin and stdout it means nothing", USAGE)
 
 
 def serve(args: argparse.Namespace) -> int:
@@ -194,9 +184,3 @@ def _refusing() -> Iterator[None]:
         for name, word in _WORDS.items():
             text = text.replace(name, word)
         raise CommandError(text, USAGE) from error
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 65535, got {text!r}")
-    return int(text)

@@ -78,8 +78,8 @@ _Result = TypeVar("_Result")
 def run_loop(function: Callable[[], Awaitable[_Result]]) -> _Result:
     """Run an async function to its end.
 
-    Ctrl-C cancels it, whatever it is doing, instead of raising in the middle of it: so servers
-    that it started are ended, and no half-done work fails on its own.
+    Ctrl-C cancels it, instead of raising an exception at any point of it. So the servers that it
+    started are ended.
 
     Raises:
         KeyboardInterrupt: It was interrupted, and has ended.

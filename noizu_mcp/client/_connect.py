@@ -84,7 +84,7 @@ async def connect(
         roots: The folders in which the server may work: roots, `file://` URIs, or mappings in wire
             form, `{"uri": "file:///…"}`; `set_roots` changes them.
         client_info: The name and version that the client sends.
-        capabilities: Capabilities to advertise in addition to those of the handler.
+        capabilities: Capabilities to advertise in addition to the capabilities of the handler.
         tap: Called with every message, as bytes, in both directions.
         principal: The value of `ctx.auth` for a server in memory; None for no authentication.
         limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` allows

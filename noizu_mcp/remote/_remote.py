@@ -310,13 +310,8 @@ class Remote(Provider, SkillProvider, shared=True, timeout=LIST_TIMEOUT):
 
     def _bind_resource(self, upstream: Upstream, definition: ResourceDefinition) -> Bound:
         listed = attrs.evolve(definition, uri=self._names.rename_uri(definition.uri))
-        source = self._source(listed.uri)
-        return self._bind(
-            listed,
-            self._read,
-            source=source,
-            subscribable=_has(upstream, "resources.subscribe"),
-        )
+        source, subscribable = self._source(listed.uri), _has(upstream, "resources.subscribe")
+        return self._bind(listed, self._read, source=source, subscribable=subscribable)
 
     def _bind_template(self, upstream: Upstream, definition: ResourceTemplateDefinition) -> Bound:
         renamed = self._names.rename_uri(definition.uri_template)

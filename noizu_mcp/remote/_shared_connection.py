@@ -51,7 +51,7 @@ class Unavailable(Exception):
 
 
 def caller_of(ctx: ServerContext) -> Hashable:
-    """Return what stands for the caller of a request: its session, its principal, or itself."""
+    """Return the identity of the caller of a request: a session, a principal, or the request."""
     if ctx.dispatcher is not None:
         return id(ctx.dispatcher)
     return id(ctx) if ctx.auth is None else ctx.auth.key
@@ -64,7 +64,7 @@ class _PendingCall:
         ctx: The request.
         caller: Its caller; see `caller_of`.
         questions: The scopes of its questions.
-        missing: The error for a question that its client does not support, or None.
+        missing: The error for a question that the client of the caller does not support, or None.
     """
 
     def __init__(self, ctx: ServerContext) -> None:
@@ -79,7 +79,7 @@ class SharedConnection:
 
     Args:
         name: The name of the server, for errors.
-        target: The server; or the failure to read its target.
+        target: The target, or the exception from reading it.
         options: The options of `connect`.
         observe: Called with each notification that belongs to no caller.
         on_question: Called with each question that may belong to a caller.
@@ -117,7 +117,7 @@ class SharedConnection:
         return all(call.caller == caller for call in self._calls)
 
     def is_idle_since(self, time: float) -> bool:
-        """Tell whether nothing was in flight since a time on the clock of trio."""
+        """Tell whether no request was in flight since a time on the clock of trio."""
         return not self._calls and self.used <= time
 
     async def ready(self) -> Client:
@@ -231,8 +231,8 @@ class SharedConnection:
             try:
                 answer: Mapping[str, JSON] = await call.ctx.relay(InputRequest(method, params))
             except McpError as error:
-                # Servers ask for roots when a session begins, during the call of any caller: the
-                # refusal is for the server, and the call goes on.
+                # Servers request roots when a session begins, during the call of any caller: only
+                # the server gets the refusal, and the call continues.
                 if error.code == MISSING_CLIENT_CAPABILITY and method != ROOTS:
                     call.missing = error
                 raise
@@ -260,7 +260,7 @@ class SharedConnection:
         level = ctx.log_level
         if level is None or not client.capabilities.has("logging"):
             return
-        if client is not self._leveled:  # a new connection knows of no level
+        if client is not self._leveled:  # a new connection has no level
             self._leveled, self._level = client, None
         rank = LOG_LEVELS.index(level)
         if self._level is None or rank < self._level:

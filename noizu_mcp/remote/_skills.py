@@ -1,8 +1,8 @@
 """The skills of the server behind a `Remote` (SEP-2640).
 
-Nothing is kept here: the extension has no notice of changed skills, and the client keeps a list for
-as long as the server allows. The files are resources, and read as such; their digests stay
-right, since the contents pass unchanged.
+Nothing is stored here: the extension has no notification of changed skills, and the client caches a
+list as long as the server allows. The files are read as resources; their digests stay valid, since
+the contents are passed on unchanged.
 """
 
 from collections.abc import Mapping

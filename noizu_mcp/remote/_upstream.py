@@ -1,22 +1,22 @@
 """The server behind a `Remote`: its connections, lists and watched resources.
 
-Theory of operation. One connection is open for as long as this server is served. It carries every
-request, until the server asks a question up to 2025-11-25 while a request is in flight. From then
-on there is a pool of connections: each caller has one to itself for as long as it has requests in
-flight, so that a question reaches the right caller; see `SharedConnection`. A connection that is
-free is used again, first by its last caller, and is closed after `IDLE` seconds. When all
-connections of a full pool are in use, requests share the first one. Servers that never ask, and
-servers of 2026-07-28, have one connection.
+Theory of operation. One connection is open while this server is served. It carries all requests,
+until the server asks a question up to 2025-11-25 while a request is in flight. From then on there
+is a pool of connections: each caller has its own connection while it has requests in flight, so
+that a question reaches the right caller; see `SharedConnection`. A free connection is used again,
+preferably by its last caller, and is closed after `IDLE` seconds. When all connections of a full
+pool are in use, requests share the first one. Servers that never ask, and servers of 2026-07-28,
+have one connection.
 
-The lists of the server are read when it connects, and again when it says that they changed, each in
-a task of its own: a list that it refuses, or does not end, delays no other one. After a reading
-comes a pause, so that notices without end cause few requests, and few notices to clients. A list
-request of a client waits for no server, except in the first `patience` seconds; many clients cause
-one request.
+The lists of the server are read when it connects, and again after a notification of changes, each
+in a separate task: a list that the server refuses, or does not end, does not delay others. There is
+a pause between two readings, so that many notifications cause few requests, and few notifications
+to clients. A list request of a client does not wait for the server, except in the first `patience`
+seconds; many clients cause one request.
 
-Watched resources are counted: the server is asked to tell of a URI once, for the first caller that
-watches it, and after each new connection. On 2026-07-28 one listen request has all URIs; a new one
-is open before the old one ends, so that no change is lost in between.
+Watched resources are counted: the client subscribes to a URI once, for its first watcher, and after
+each new connection. On 2026-07-28 one listen request has all URIs; a new one is open before the old
+one ends, so that no change is lost in between.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -55,18 +55,18 @@ class Upstream:
 
     Args:
         name: The name of the server, for errors.
-        target: The server; or the failure to read its target.
+        target: The target, or the exception from reading it.
         options: The options of `connect`.
-        most: The number of connections; see above.
-        patience: Seconds from now on in which a list request waits for a list.
-        changed: Called with the kind of each list that was read again or was dropped.
+        most: The maximum number of connections; see above.
+        patience: Seconds from now during which a list request waits for a list.
+        changed: Called with the kind of each list that was read again or dropped.
         updated: Called with the URI of each resource that changed.
 
     Attributes:
-        first: The connection that is always kept.
-        connection: The same, without its callers.
-        lists: The definitions that the server listed last, by kind: `tools`, `prompts`,
-            `resources`, `resource_templates`. Kinds that were not read yet are missing.
+        first: The connection that is always open.
+        connection: The `KeptConnection` of `first`.
+        lists: The last definitions of the server by kind: `tools`, `prompts`, `resources`,
+            `resource_templates`; without kinds that were not read yet.
     """
 
     def __init__(
@@ -304,7 +304,7 @@ class Upstream:
                     try:
                         await client.subscribe(uri)
                     except McpError as error:
-                        logger.warning("%s is not watched any more: %s", uri, error)
+                        logger.warning("%s is no longer watched: %s", uri, error)
                 # Changes while it was not connected were not reported.
                 self._updated(uri)
 

@@ -5,8 +5,8 @@ without one. Records that come meanwhile wait in a queue; one thread at a time t
 writes them together, and wakes their calls in the loops that they belong to. The thread ends when
 the queue is empty. `_writing` is True exactly while there is one, and changes together with the
 queue under `_lock`, so no record is left behind. A call waits for `patience` seconds at most, and
-the queue is bounded: what is beyond raises, and the call is denied. `_file_lock` is held by the
-thread that writes, and by `close`.
+the queue is bounded: beyond these limits `confirm` raises, and the call is denied. The thread that
+writes holds `_file_lock`, and so does `close`.
 """
 
 import abc

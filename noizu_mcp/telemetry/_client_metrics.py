@@ -3,27 +3,17 @@
 from typing import TYPE_CHECKING, Final
 
 from ..events import Event
-from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
-from ._metrics import MAX_NAMES, OTHER
+from ._metrics import MAX_NAMES, METHODS, OTHER
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-_METHODS: Final = frozenset(
-    {
-        *CLIENT_REQUESTS,
-        *SERVER_REQUESTS,
-        "notifications/initialized",
-        "notifications/cancelled",
-        "notifications/message",
-        "notifications/progress",
-        "notifications/prompts/list_changed",
-        "notifications/resources/list_changed",
-        "notifications/resources/updated",
-        "notifications/roots/list_changed",
-        "notifications/tools/list_changed",
-    }
-)
+_LISTS: Final = ("prompts", "resources", "tools")
+_METHODS: Final = METHODS | {
+    "notifications/message",
+    "notifications/resources/updated",
+    *(f"notifications/{each}/list_changed" for each in _LISTS),
+}
 #: Most servers with their own series; the rest share `other`.
 MAX_SERVERS: Final = 100
 
@@ -107,7 +97,7 @@ class ClientMetrics:
 
 
 def _known(name: str, names: set[str], most: int) -> str:
-    """Give a name series of its own, as long as there is room."""
+    """Return the label of a name: itself, or `other` once there are too many names."""
     if name not in names and len(names) >= most:
         return OTHER
     names.add(name)

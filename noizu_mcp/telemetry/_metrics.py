@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 MAX_NAMES: Final = 500
 #: The label of all values that are not known.
 OTHER: Final = "other"
-_METHODS: Final = frozenset(
+#: The methods that are labels of metrics: of a server, and more of a client.
+METHODS: Final = frozenset(
     {
         *CLIENT_REQUESTS,
         *SERVER_REQUESTS,
@@ -110,7 +111,7 @@ class Metrics:
         """Count an event; see `Listener`."""
         if self._closed:  # by another listener of this event
             return
-        method = event.method if event.outbound or event.method in _METHODS else OTHER
+        method = event.method if event.outbound or event.method in METHODS else OTHER
         series = self._series
         series.count_bytes(method, event)
         if event.task or event.nested:
@@ -148,7 +149,7 @@ class Metrics:
         return name
 
     def _look(self) -> tuple[Mapping[str, Any], ...]:
-        """Give the maps of registrations; each change replaces its map."""
+        """Return the maps of registrations; each change replaces its map."""
         registry = self.server.registry
         return (
             registry.tools.specs,

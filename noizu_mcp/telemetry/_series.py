@@ -16,7 +16,28 @@ BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 _BY_NAME: Final = ("method", "name")
 
 
-class Series:
+class _Registered:
+    """Series in one registry.
+
+    Args:
+        registry: The registry for the series; by default a new one.
+
+    Attributes:
+        registry: The registry.
+    """
+
+    def __init__(self, registry: CollectorRegistry | None) -> None:
+        self.registry = CollectorRegistry() if registry is None else registry
+        self._counter = partial(Counter, registry=self.registry)
+        self._gauge = partial(Gauge, registry=self.registry)
+        self._histogram = partial(Histogram, registry=self.registry, buckets=BUCKETS)
+
+    def render(self) -> bytes:
+        """Write all series in Prometheus' text format; callable from any thread."""
+        return generate_latest(self.registry)
+
+
+class Series(_Registered):
     """The counters, gauges and the histogram of `Metrics`.
 
     Args:
@@ -34,9 +55,8 @@ class Series:
     """
 
     def __init__(self, server: Server, registry: CollectorRegistry | None) -> None:
-        self.registry = CollectorRegistry() if registry is None else registry
-        counter = partial(Counter, registry=self.registry)
-        gauge = partial(Gauge, registry=self.registry)
+        super().__init__(registry)
+        counter, gauge = self._counter, self._gauge
         nested = "Calls of tools by handlers that have ended."
         self._nested = counter("mcp_nested_calls", nested, ("name", "outcome"))
         waiting = "Requests without an answer."
@@ -55,13 +75,9 @@ class Series:
         answers = "Bytes of answers and notifications."
         self._sent = counter("mcp_sent_bytes", answers, ("method",))
         text, name = "Time from a request to its end.", "mcp_request_duration_seconds"
-        self._durations = Histogram(name, text, _BY_NAME, registry=self.registry, buckets=BUCKETS)
+        self._durations = self._histogram(name, text, _BY_NAME)
         _look_up(gauge, server)
         self.registry.register(_ProviderSeries(server))
-
-    def render(self) -> bytes:
-        """Write all series in Prometheus' text format; callable from any thread."""
-        return generate_latest(self.registry)
 
     def count_bytes(self, method: str, event: Event) -> None:
         """Count the bytes of a message, if they are known."""
@@ -156,7 +172,7 @@ def _count(held: Callable[[], Iterable[str]], state: str) -> int:
     return [*held()].count(state)
 
 
-class ClientSeries:
+class ClientSeries(_Registered):
     """The counters, gauges and the histogram of `ClientMetrics`; see there.
 
     Args:
@@ -167,14 +183,13 @@ class ClientSeries:
     """
 
     def __init__(self, registry: CollectorRegistry | None) -> None:
-        self.registry = CollectorRegistry() if registry is None else registry
-        counter = partial(Counter, registry=self.registry)
-        gauge = partial(Gauge, registry=self.registry)
+        super().__init__(registry)
+        counter, gauge = self._counter, self._gauge
         named = ("server", *_BY_NAME)
         ended = "Requests of clients that have ended."
         self.requests = counter("mcp_client_requests", ended, (*named, "outcome"))
         text, name = "Time from a request to its end.", "mcp_client_request_duration_seconds"
-        self.durations = Histogram(name, text, named, registry=self.registry, buckets=BUCKETS)
+        self.durations = self._histogram(name, text, named)
         waiting = "Requests of clients without an answer."
         self.in_flight = gauge("mcp_client_requests_in_flight", waiting, ("server", "method"))
         asked = ("server", "method", "outcome")
@@ -183,7 +198,3 @@ class ClientSeries:
         self.notices = counter("mcp_client_notifications", "Notifications.", sent)
         self.connections = gauge("mcp_client_connections", "Open connections.", ("server",))
         self.renewals = counter("mcp_client_renewals", "Renewed sessions.", ("server",))
-
-    def render(self) -> bytes:
-        """Write all series in Prometheus' text format; callable from any thread."""
-        return generate_latest(self.registry)

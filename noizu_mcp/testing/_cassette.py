@@ -208,7 +208,9 @@ class Replay(MessageStream):
 
     def _take(self, message: JSONObject) -> None:
         hidden = self._redact(message)
-        wanted = _content(_in_recording(hidden, self._recorded))
+        # Answers have the ids of the server.
+        names = self._recorded if "method" in message else {}
+        wanted = _content(_rename(hidden, names))
         for step in (*self._left, *self._taken):
             if _content(step.message) == wanted:
                 if step in self._left:
@@ -264,11 +266,6 @@ def _names_of(message: JSONObject) -> tuple[Name, ...]:
         return ()
     token = (params_of(message).get("_meta") or {}).get(META_PROGRESS_TOKEN)
     return ("id", message["id"]), ("token", token)
-
-
-def _in_recording(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:
-    """Replace ids in a client's message by recorded ones; answers have the server's ids."""
-    return _rename(message, names) if "method" in message else message
 
 
 def _rename(message: JSONObject, names: Mapping[Name, Name]) -> JSONObject:

@@ -276,7 +276,7 @@ async def test_a_login_that_times_out(autojump_clock):
 
     options = {"store": store, "open_browser": open_browser, "timeout": 20}
     assert await failure(world, **options) == (
-        "nobody logged in at login.example.com within 20 s; try again"
+        "no one logged in at login.example.com within 20 s; try again"
     )
 
     async def come_back(url):

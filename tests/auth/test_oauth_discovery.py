@@ -1,34 +1,41 @@
 """From the refusal of a server to the endpoints of its authorization server."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
 from noizu_mcp import AuthError
 from noizu_mcp.auth import ProtectedServer
-from noizu_mcp.auth.client._discovery import covers, discover, metadata_urls
 
-from .oauth_kit import LOGIN, MCP, RESOURCE, SERVER, World, refusal
+from .oauth_kit import LOGIN, MCP, RESOURCE, SERVER, World, logged_in, refusal
 
 OAUTH = f"{LOGIN}/.well-known/oauth-authorization-server"
 OPENID = f"{LOGIN}/.well-known/openid-configuration"
+CUSTOM = "https://api.example.com/custom/metadata.json"
+TO_CUSTOM = f'Bearer resource_metadata="{CUSTOM}"'
 
 
-async def failure(world, server=SERVER, challenge="Bearer"):
+async def login(world, server=SERVER, challenge="Bearer", **options):
+    """Log in at the authorization server of a server; return the parameters of the login."""
+    await world.oauth(**options).bind(server).handle(refusal(challenge))
+    return world.opened
+
+
+async def failure(world, server=SERVER, challenge="Bearer", **options):
     with pytest.raises(AuthError) as caught:
-        await discover(server, refusal(challenge), world)
+        await login(world, server, challenge, **options)
     return str(caught.value)
 
 
 async def test_the_challenge_says_where_to_begin():
     """Its URL is requested first, and no other if it answers."""
     world = World()
-    custom = "https://api.example.com/custom/metadata.json"
-    world.documents[custom] = 200, world.resource
+    world.documents[CUSTOM] = 200, world.resource
 
-    found = await discover(SERVER, refusal(f'Bearer resource_metadata="{custom}"'), world)
+    opened = await login(world, challenge=TO_CUSTOM)
 
-    assert world.asked == [custom, OAUTH]
-    assert (found.resource, found.issuer.issuer) == (MCP, LOGIN)
-    assert found.issuer.token_endpoint == f"{LOGIN}/token"
+    assert world.asked == [CUSTOM, OAUTH, f"{LOGIN}/register", f"{LOGIN}/token"]
+    assert opened["resource"] == MCP
 
 
 async def test_without_it_the_path_comes_before_the_root():
@@ -38,49 +45,60 @@ async def test_without_it_the_path_comes_before_the_root():
     document = {"resource": "https://api.example.com", "authorization_servers": [LOGIN]}
     world.documents[RESOURCE] = 200, {**document, "scopes_supported": ["a", "b", 5]}
 
-    found = await discover(SERVER, refusal(), world)
+    opened = await login(world)
 
-    assert world.asked == [f"{RESOURCE}/mcp", RESOURCE, OAUTH]
-    assert found.resource == "https://api.example.com"
-    assert found.scopes_supported == ("a", "b")
-
-
-def test_the_metadata_of_an_issuer_is_at_these_urls():
-    """There are three URLs with a path, two without; never the root for an issuer with a path."""
-    assert metadata_urls(LOGIN) == [OAUTH, OPENID]
-    assert metadata_urls(f"{LOGIN}/") == [OAUTH, OPENID]
-    assert metadata_urls(f"{LOGIN}/t1") == [
-        f"{OAUTH}/t1",
-        f"{OPENID}/t1",
-        f"{LOGIN}/t1/.well-known/openid-configuration",
-    ]
+    assert world.asked[:3] == [f"{RESOURCE}/mcp", RESOURCE, OAUTH]
+    assert opened["resource"] == "https://api.example.com"
+    assert opened["scope"].split()[:2] == ["a", "b"]
 
 
-async def test_the_urls_are_asked_in_order():
-    """Only the last one may have an answer."""
+@pytest.mark.parametrize(
+    ("issuer", "urls"),
+    [
+        (LOGIN, [OAUTH, OPENID]),
+        (f"{LOGIN}/", [OAUTH, OPENID]),
+        (
+            f"{LOGIN}/t1",
+            [f"{OAUTH}/t1", f"{OPENID}/t1", f"{LOGIN}/t1/.well-known/openid-configuration"],
+        ),
+    ],
+)
+async def test_the_metadata_of_an_issuer_is_at_these_urls(issuer, urls):
+    """They are requested in order; never the root for an issuer with a path."""
+    world = World()
+    world.resource["authorization_servers"] = [issuer]
+    world.logins = []
+
+    said = await failure(world)
+
+    assert said.startswith(f"the authorization server {issuer} has no metadata: {urls[0]} (404), ")
+    assert world.asked[1:] == urls
+
+
+async def test_only_the_last_url_may_have_an_answer():
+    """It is used like any other."""
     world = World()
     issuer = f"{LOGIN}/t1"
     world.resource["authorization_servers"] = [issuer]
-    world.logins = []
-    world.documents[f"{issuer}/.well-known/openid-configuration"] = (
-        200,
-        {**world.login.metadata, "issuer": issuer},
-    )
+    metadata = {**world.login.metadata, "issuer": issuer}
+    world.documents[f"{issuer}/.well-known/openid-configuration"] = 200, metadata
+    for url in (f"{OAUTH}/t1", f"{OPENID}/t1"):
+        world.documents[url] = 404, {}
 
-    found = await discover(SERVER, refusal(), world)
+    await failure(world)  # the answer of the browser comes from another issuer
 
-    assert found.issuer.issuer == issuer
-    assert world.asked[1:] == metadata_urls(issuer)
+    assert world.asked[-1] == f"{LOGIN}/register"
 
 
 async def test_a_known_issuer_is_preferred():
     """Of several authorization servers the one where the client is known is used."""
     world = World()
+    credentials, sent = await logged_in(world)
     world.resource["authorization_servers"] = ["https://other.example.com", LOGIN]
 
-    found = await discover(SERVER, refusal(), world, preferred=LOGIN)
+    assert await credentials.handle(refusal(sent=sent))
 
-    assert found.issuer.issuer == LOGIN
+    assert not [url for url in world.asked if "other.example.com" in url]
 
 
 @pytest.mark.parametrize(
@@ -101,9 +119,15 @@ async def test_a_known_issuer_is_preferred():
         ("", MCP, False),
     ],
 )
-def test_what_stands_for_a_server(resource, url, is_covered):
+async def test_what_stands_for_a_server(resource, url, is_covered):
     """The resource is the server's URL, or a parent of it at the same origin."""
-    assert covers(resource, url) is is_covered
+    world = World()
+    world.documents[CUSTOM] = 200, {**world.resource, "resource": resource}
+
+    if is_covered:
+        assert (await login(world, ProtectedServer(url), TO_CUSTOM))["resource"] == resource
+    else:
+        assert "that of another server" in await failure(world, ProtectedServer(url), TO_CUSTOM)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +147,7 @@ async def test_wrong_resource_metadata(change, said):
     world.resource.update(change)
 
     with pytest.raises(AuthError, match=said):
-        await discover(SERVER, refusal(), world)
+        await login(world)
 
     assert world.asked == [f"{RESOURCE}/mcp"]
 
@@ -145,17 +169,7 @@ async def test_wrong_metadata_of_an_issuer(change, said):
     world.login.metadata.update(change)
 
     with pytest.raises(AuthError, match=said):
-        await discover(SERVER, refusal(), world)
-
-
-async def test_no_metadata_at_all():
-    """The error lists the requested URLs."""
-    world = World()
-    world.logins = []
-
-    said = await failure(world)
-
-    assert said.startswith(f"the authorization server {LOGIN} has no metadata: {OAUTH} (404), ")
+        await login(world)
 
 
 async def test_what_is_no_json():
@@ -198,23 +212,27 @@ async def test_a_server_of_2025_03_26():
     del document["code_challenge_methods_supported"]
     world.documents[f"{origin}/.well-known/oauth-authorization-server"] = 200, document
 
-    found = await discover(SERVER, refusal(), world)
+    said = await failure(world)
 
-    assert (found.resource, found.issuer.issuer, found.issuer.assumed) == (None, origin, True)
-    assert found.issuer.token_endpoint == f"{LOGIN}/token"
-    assert found.issuer.challenge_methods is None
+    # All endpoints are used, without PKCE in the metadata; only its issuer is not believed.
+    assert said.startswith(f"the answer of the browser comes from {LOGIN!r}, not from {origin};")
+    assert "resource" not in world.opened
 
 
 async def test_a_server_of_2025_03_26_without_metadata():
     """The default endpoints are at its origin."""
-    world = World()
+    world, opened = World(), []
     world.resource = None
+    origin = "http://[::1]:8000"
+    server = ProtectedServer(f"{origin}/mcp?a=1")
 
-    found = await discover(ProtectedServer("http://[::1]:8000/mcp?a=1"), refusal(), world)
+    async def open_browser(url):
+        opened.append(url)
+        return "code", parse_qs(urlsplit(url).query)["state"][0]
 
-    issuer = found.issuer
-    assert issuer.issuer == "http://[::1]:8000"
-    assert issuer.authorization_endpoint == "http://[::1]:8000/authorize"
-    assert issuer.token_endpoint == "http://[::1]:8000/token"
-    assert issuer.registration_endpoint == "http://[::1]:8000/register"
-    assert world.asked[0] == "http://[::1]:8000/.well-known/oauth-protected-resource/mcp"
+    await failure(world, server)
+    assert world.asked[0] == f"{origin}/.well-known/oauth-protected-resource/mcp"
+    assert world.asked[-1] == f"{origin}/register"
+    await failure(world, server, client_id="c", open_browser=open_browser)
+    assert opened[0].startswith(f"{origin}/authorize?")
+    assert world.asked[-1] == f"{origin}/token"

@@ -156,9 +156,15 @@ async def test_nothing_secret_is_logged(caplog):
 
 async def test_a_token_endpoint_that_hangs():
     """The call ends with one exception, after the fetcher's timeout."""
+
+    class Impatient:
+        async def fetch(self, request):
+            timeout = 0.05 if request.url.endswith("/token") else 60
+            return await HTTPFetcher(timeout=timeout).fetch(request)
+
     async with world() as (login, url):
         login.hang("token")
-        auth = OAuth(open_browser=login.open_browser, fetcher=HTTPFetcher(timeout=0.05))
+        auth = OAuth(open_browser=login.open_browser, fetcher=Impatient())
         with pytest.raises(AuthError, match="token cannot be reached: no answer within"):
             async with connect(url, auth=auth):
                 raise AssertionError

@@ -1,9 +1,12 @@
 """Raw connections: their limits, and their end."""
 
+from contextlib import suppress
+from functools import partial
+
 import trio
 
-from noizu_mcp import Server
-from noizu_mcp.check.raw import MemoryLink, Receiver
+from noizu_mcp import Http, Server
+from noizu_mcp.check.raw import MemoryLink, Receiver, WebLink
 
 
 class Empty(Server, name="empty", version="1.0.0"):
@@ -72,3 +75,24 @@ async def test_a_server_that_does_not_read(autojump_clock):
 
     assert found.failure == "the server does not read"
     assert link.ended
+
+
+async def test_an_event_without_end(nursery):
+    """An event stream is read up to a limit of one event."""
+
+    async def answer(stream):
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+        with suppress(trio.BrokenResourceError):
+            await stream.receive_some()
+            await stream.send_all(head + b"data: ")
+            while True:
+                await stream.send_all(b"x" * 2**20)
+
+    (listener, *_) = await nursery.start(partial(trio.serve_tcp, answer, 0, host="127.0.0.1"))
+    port = listener.socket.getsockname()[1]
+    link = WebLink(Http(f"http://127.0.0.1:{port}/mcp"), Notes())
+    found = await link.exchange({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {}, 60.0)
+    await link.aclose()
+
+    assert found.answer is None
+    assert found.failure == f"an answer of over {2**24} bytes"

@@ -146,7 +146,7 @@ async def test_progress_keeps_a_call_alive(autojump_clock):
                 person.report(Progress(number))
         return "there"
 
-    with person._unhurried():  # the clock is paused during a question
+    with person._clock_stopped():  # the clock is paused during a question
         person.report(Progress(1))
         assert person._scope.deadline == inf
     async with connect(Quiet) as client:

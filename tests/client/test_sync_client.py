@@ -299,3 +299,12 @@ def test_a_program_that_ends_without_closing(tmp_path, way):
     assert (done.stdout, said) == ("done\n", [])
     with pytest.raises(ProcessLookupError):
         os.kill(int(path.read_text()), 0)
+
+
+def test_a_handler_of_another_type():
+    """The error of `connect` is raised, with the value that was given."""
+    with (
+        pytest.raises(TypeError, match="must be an instance of a ClientHandler, not 5"),
+        SyncClient(Calculator, handler=5),
+    ):
+        raise AssertionError

@@ -247,7 +247,7 @@ async def test_a_client_that_is_gone():
         os.close(fd)
     scope = trio.CancelScope()
     await relay.serve_client(scope)
-    await relay._say(b"{}")
-    await relay._tell(b"{}")
+    await relay._send_to_client(b"{}")
+    await relay._send_to_server(b"{}")
     assert scope.cancel_called
     await client.aclose()

@@ -32,7 +32,7 @@ import attrs
 import trio
 
 from ..._errors import AuthError
-from .._configuration import load_with_pyjwt
+from .._configuration import needs_pyjwt
 from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresses_of, is_public
 from ._discovery import Discovered, discover
 from ._stores import CredentialStore
@@ -348,7 +348,9 @@ def load_signing() -> ModuleType:
     Raises:
         ImportError: PyJWT is not installed.
     """
-    return load_with_pyjwt("noizu_mcp.auth.client._signing", "signing")
+    with needs_pyjwt("signing"):
+        from . import _signing
+    return _signing
 
 
 def authorization_of(tokens: Tokens) -> str:

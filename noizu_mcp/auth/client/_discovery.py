@@ -28,7 +28,7 @@ from ..._errors import AuthError
 from ..._value import JSONObject
 from ...jsonrpc import parse_json
 from .._configuration import check_url
-from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
+from .._fetch import Fetcher, FetchError, FetchRequest
 from ._strategy import ProtectedServer, Refusal, origin_of
 
 _RESOURCE: Final = "/.well-known/oauth-protected-resource"
@@ -198,12 +198,12 @@ async def _resource_metadata(
     """Fetch the resource metadata; None if the server has none."""
     for url in resource_urls(server, refusal):
         _check(url, "the URL of the resource metadata")
-        answer = await _fetch(url, fetcher)
-        if answer.status == 200:
-            return _read(answer, url)
-        # A server that cannot answer now must not be taken for one of 2025-03-26.
-        if answer.status >= 500 or answer.status == 429:
-            raise AuthError(f"the resource metadata at {url} cannot be had: {answer.status}")
+        status, document = await _fetch(url, fetcher)
+        if document is not None:
+            return document
+        # A server that cannot answer now must not be taken for a server of 2025-03-26.
+        if status >= 500 or status == 429:
+            raise AuthError(f"the resource metadata at {url} cannot be had: {status}")
     return None
 
 
@@ -220,9 +220,8 @@ async def issuer_metadata(issuer: str, fetcher: Fetcher) -> IssuerMetadata:
     _check(issuer, "the authorization server")
     answers = []
     for url in metadata_urls(issuer):
-        answer = await _fetch(url, fetcher)
-        if answer.status == 200:
-            document = _read(answer, url)
+        status, document = await _fetch(url, fetcher)
+        if document is not None:
             # Compared as strings: normalization would make room for a look-alike (RFC 8414
             # section 3.3).
             if document.get("issuer") != issuer:
@@ -231,7 +230,7 @@ async def issuer_metadata(issuer: str, fetcher: Fetcher) -> IssuerMetadata:
                     f"not of {issuer!r}: its endpoints are not used"
                 )
             return _parse(document, issuer, url)
-        answers.append(f"{url} ({answer.status})")
+        answers.append(f"{url} ({status})")
     raise AuthError(f"the authorization server {issuer} has no metadata: {', '.join(answers)}")
 
 
@@ -239,11 +238,11 @@ async def _assume(server: ProtectedServer, fetcher: Fetcher) -> IssuerMetadata:
     """Take an MCP server for its own authorization server, as on 2025-03-26."""
     origin = server.origin
     url = f"{origin}{_OAUTH}"
-    answer = await _fetch(url, fetcher)
-    if answer.status == 200:
+    _, document = await _fetch(url, fetcher)
+    if document is not None:
         # Such servers often name themselves wrongly. Credentials are kept for the origin that was
         # asked, whatever name the document claims.
-        return attrs.evolve(_parse(_read(answer, url), origin, url), assumed=True)
+        return attrs.evolve(_parse(document, origin, url), assumed=True)
     return IssuerMetadata(
         issuer=origin,
         authorization_endpoint=f"{origin}/authorize",
@@ -276,18 +275,18 @@ def _parse(document: JSONObject, issuer: str, url: str) -> IssuerMetadata:
     )
 
 
-async def _fetch(url: str, fetcher: Fetcher) -> FetchResponse:
+async def _fetch(url: str, fetcher: Fetcher) -> tuple[int, JSONObject | None]:
+    """Fetch metadata; return the status, and the document if the status is 200."""
     try:
-        return await fetcher.fetch(FetchRequest(url=url, headers=_JSON))
+        answer = await fetcher.fetch(FetchRequest(url=url, headers=_JSON))
     except FetchError as error:
         raise AuthError(f"{url} cannot be reached: {error}") from error
-
-
-def _read(answer: FetchResponse, url: str) -> JSONObject:
+    if answer.status != 200:
+        return answer.status, None
     document = read_object(answer.body)
     if document is None:
         raise AuthError(f"the metadata at {url} is not a JSON object")
-    return document
+    return answer.status, document
 
 
 def read_object(body: bytes) -> JSONObject | None:

@@ -1,12 +1,13 @@
 """Strategies for machines: tokens without a person and a browser.
 
 Each strategy is a grant of `TokenCredentials`, which has discovery, the store, renewal and the
-rules for refusals. A machine asks for a new token where a person would use a refresh token.
+rules for refusals. A machine requests a new token where a person would use a refresh token.
 
-The credentials of a machine were agreed on with one authorization server, but the MCP server names
-the one to use, and may lie. A thief could use a secret or a token of a platform, so `issuer=` is
-required, and only this issuer gets them. A signature is made for one issuer and is useless
-elsewhere; without `issuer=` such a strategy stays with the first issuer that gave it a token.
+The credentials of a machine belong to one authorization server, but the MCP server names the
+authorization server to use, and may lie. Anyone who gets a secret or a token of a platform can use
+it, so `issuer=` is required, and only this issuer gets them. A signature is made for one issuer and
+is useless elsewhere; without `issuer=` such a strategy stays with the first issuer that gave it a
+token.
 
 Sources: RFC 6749 section 4.4 (client credentials), RFC 7523 (assertions), RFC 8693 (exchange); the
 extensions `io.modelcontextprotocol/oauth-client-credentials` and
@@ -47,16 +48,16 @@ class MachineOptions(TypedDict, total=False):
     """Options of all strategies for machines.
 
     Attributes:
-        scopes: The scopes to request besides those that the server asks for, a list or one text
-            with spaces between them; None: those that its metadata lists.
-        issuer: The authorization server that the credentials belong to, exactly as it names itself;
-            no other one is used. It is required with a secret and with the token of a platform.
+        scopes: The scopes to request in addition to scopes of challenges, a list or one text with
+            spaces between them; None for the scopes in the metadata of the server.
+        issuer: The authorization server to which the credentials belong, exactly as it names
+            itself; no other is used. It is required with a secret and with the token of a platform.
             None for the first one in the metadata of the MCP server.
-        store: Keeps the tokens; `MemoryStore()` by default.
-        dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
-            authorization server that does not do it is refused.
-        allow_private: True to reach private addresses that a server on the internet names.
-        fetcher: Makes the requests for metadata and tokens.
+        store: Stores the tokens; `MemoryStore()` by default.
+        dpop: True to bind the tokens to a key (RFC 9449), so that stolen tokens are useless. An
+            authorization server without DPoP is refused.
+        allow_private: True to let a server on the internet name private addresses.
+        fetcher: Sends the requests for metadata and tokens.
     """
 
     scopes: Iterable[str] | None
@@ -68,11 +69,11 @@ class MachineOptions(TypedDict, total=False):
 
 
 class Machine(ABC):
-    """The part that all strategies for machines share.
+    """The base of the strategies for machines.
 
     Args:
-        client_id: The name of the client at the authorization server.
-        client_secret: Its secret there; None: it has none.
+        client_id: The client id at the authorization server.
+        client_secret: Its secret, or None.
         options: See `MachineOptions`.
 
     Raises:
@@ -138,7 +139,7 @@ class Machine(ABC):
 
         Args:
             issuer: The issuer.
-            known_at: The issuer that it got tokens from before, or None.
+            known_at: The issuer of its earlier tokens, or None.
 
         Raises:
             AuthError: The credentials belong to another issuer.
@@ -155,9 +156,9 @@ class ClientCredentials(Machine):
     """An `AuthStrategy` for a machine with a secret (RFC 6749 section 4.4).
 
     Args:
-        client_id: The name of the client at the authorization server.
+        client_id: The client id at the authorization server.
         client_secret: Its secret. It is sent as HTTP Basic, or in the form if the authorization
-            server takes only that.
+            server supports only this.
         options: See `MachineOptions`.
 
     Raises:
@@ -178,10 +179,10 @@ class PrivateKeyJWT(Machine):
     """An `AuthStrategy` for a machine with a private key (RFC 7523 section 2.2).
 
     Args:
-        client_id: The name of the client at the authorization server, which has its public key.
+        client_id: The client id at the authorization server, which has the public key.
         key: The private key: PEM without a password, or an object of `cryptography`.
-        algorithm: The algorithm, such as `ES256` or `RS256`; None: the usual one of such a key.
-        key_id: The name of the key at the authorization server (`kid`), if it wants one.
+        algorithm: The algorithm, such as `ES256` or `RS256`; None for the default of the key.
+        key_id: The id of the key at the authorization server (`kid`), if required.
         options: See `MachineOptions`.
 
     Raises:
@@ -229,16 +230,16 @@ class PrivateKeyJWT(Machine):
 
 
 class WorkloadIdentity(Machine):
-    """An `AuthStrategy` for a workload whose platform gives it tokens (RFC 7523 section 2.1).
+    """An `AuthStrategy` for a workload with a token of its platform (RFC 7523 section 2.1).
 
-    The token of the platform, of Kubernetes or of a CI service for example, is exchanged for one of
-    the authorization server, which trusts the platform. A refusal is final.
+    The token of the platform, such as Kubernetes or a CI service, is exchanged for a token of the
+    authorization server, which trusts the platform. A refusal is final.
 
     Args:
         token: The token of the platform, whose audience is the authorization server; the file that
-            holds it; or a function, async or not, that returns it. It is read for each grant.
-        client_id: The name of the client at the authorization server.
-        client_secret: Its secret there; None: it has none.
+            contains it; or a function, async or not, that returns it. It is read for each grant.
+        client_id: The client id at the authorization server.
+        client_secret: Its secret, or None.
         options: See `MachineOptions`.
 
     Raises:
@@ -263,22 +264,22 @@ class WorkloadIdentity(Machine):
 
 
 class EnterpriseManaged(Machine):
-    """An `AuthStrategy` for a person whom the identity provider of a company has logged in.
+    """An `AuthStrategy` for a person who is logged in at the identity provider of a company.
 
     The identity provider exchanges the ID token of the person for an assertion (ID-JAG), and the
-    authorization server of the MCP server exchanges that for a token. No person is asked: the
-    company has decided which servers its employees may use.
+    authorization server of the MCP server exchanges the assertion for a token. No person is asked:
+    the company has decided which servers its employees may use.
 
     Args:
-        client_id: The name of the client at the authorization server of the MCP server.
-        client_secret: Its secret there, which needs `issuer`; None: it has none.
-        idp: The identity provider, the URL of the issuer.
-        id_token: The ID token of the person; the file that holds it; or a function, async or not,
-            that returns it. It is read for each grant.
-        idp_client_id: The name of the client at the identity provider; None: `client_id`.
-        idp_client_secret: Its secret there; None: it has none.
-        person: A name for the person in the store; any text that no other person has. It must be
-            given with `store=`: people who share a store must not share tokens.
+        client_id: The client id at the authorization server of the MCP server.
+        client_secret: Its secret, which needs `issuer`, or None.
+        idp: The URL of the issuer of the identity provider.
+        id_token: The ID token of the person; the file that contains it; or a function, async or
+            not, that returns it. It is read for each grant.
+        idp_client_id: The client id at the identity provider; `client_id` by default.
+        idp_client_secret: Its secret at the identity provider, or None.
+        person: The name of the person in the store; any text that is unique for each person. It is
+            required with `store=`: people who share a store must not share tokens.
         options: See `MachineOptions`.
 
     Raises:

@@ -43,37 +43,37 @@ OpenBrowser = Callable[[str], "RedirectAnswer | bool | Awaitable[RedirectAnswer 
 class OAuth:
     """An `AuthStrategy` for people: OAuth 2.1 with a browser, as MCP specifies it.
 
-    A person logs in when the server asks for a token for the first time, and when it asks for more
-    scopes. Tokens are renewed without the person where the authorization server allows it. One
-    object can serve any number of servers; each has tokens of its own.
+    A person logs in when the server requires a token for the first time, and when it requires more
+    scopes. Tokens are renewed without the person if the authorization server allows this. One
+    object can be used for any number of servers; each has separate tokens.
 
     Args:
-        scopes: The scopes to request, besides those that the server asks for; None: those that it
-            lists, and `offline_access` where the authorization server has it.
-        client_id: The name of this program at the authorization server, if it is registered there;
-            None: it registers itself.
+        scopes: The scopes to request, in addition to scopes of challenges; None for the scopes that
+            the server lists, and `offline_access` if the authorization server supports it.
+        client_id: The client id of this program at the authorization server; None to let it
+            register itself.
         client_secret: Its secret, if it has one; needs `issuer`.
         issuer: The only authorization server that is used, exactly as it names itself; None for
             the first one in the metadata of a server.
         client_metadata_url: The URL of the metadata document of this program, for authorization
             servers that support client id metadata documents.
-        client_name: The name that the person reads at the login.
-        store: Keeps tokens and registrations: `MemoryStore()`, `FileStore(path)` or your own.
-        redirect_port: The loopback port that takes the answer of the browser; 0: any.
-        redirect_uri: The redirect URI, if the authorization server has a fixed one. A loopback
-            address is listened on; for any other `open_browser` returns the answer.
+        client_name: The name that the login page shows.
+        store: Stores tokens and registrations: `MemoryStore()`, `FileStore(path)` or your own.
+        redirect_port: The loopback port that receives the answer of the browser; 0 for any.
+        redirect_uri: The redirect URI, if the authorization server requires a fixed one. On a
+            loopback address the program listens; for any other `open_browser` returns the answer.
         open_browser: Called with the URL of the login, in a thread unless it is async. It may
             return the URL that the browser was sent to, or its `(code, state)`.
         timeout: Seconds for the person to log in.
-        dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
-            authorization server that does not do it is refused. Needs PyJWT.
-        allow_private: True to reach authorization servers at private addresses, from a server at a
-            public one.
-        fetcher: Makes the requests for metadata and tokens; None: httpx2, without redirects, within
-            limits of time and size.
+        dpop: True to bind the tokens to a key (RFC 9449), so that stolen tokens are useless. An
+            authorization server without DPoP is refused. Needs PyJWT.
+        allow_private: True to let a server on the internet name authorization servers at private
+            addresses.
+        fetcher: Sends the requests for metadata and tokens; by default httpx2, without redirects,
+            with limits of time and size.
 
     Raises:
-        ValueError: An option has no such value.
+        ValueError: An option is not valid.
     """
 
     scopes: tuple[str, ...] | None = attrs.field(default=None, converter=read_scopes)
@@ -171,7 +171,7 @@ class OAuth:
 
 
 def _login_key(url: str) -> str:
-    """Name the tokens of a server in a store."""
+    """Return the key of the tokens for a server in a store."""
     return f"login {url}"
 
 
@@ -253,7 +253,7 @@ class _CodeGrant:
                 nursery.cancel_scope.cancel()
             return answer
         raise LoginTimeout(
-            f"nobody logged in at {urlsplit(flow.url).hostname} within"
+            f"no one logged in at {urlsplit(flow.url).hostname} within"
             f" {self._options.timeout:g} s; try again"
         )
 

@@ -1,11 +1,11 @@
-"""The way back from the browser: a listener on the loopback interface (RFC 8252 section 7.3).
+"""The redirect of a login: a listener on the loopback interface (RFC 8252 section 7.3).
 
-Theory of operation. The listener opens a port before the browser opens, so that no answer is
-missed. Each connection brings one request, with limits of time and size; browsers open some that
-bring none. The first request for the redirect URI that carries the answer to this login, a code or
-an error with its `state`, ends the wait, and its parameters are the result. Every other request,
-such as that of a page that guesses the port, gets a page that says so, and the wait goes on. The
-pages are plain, without scripts. Then the port is closed.
+Theory of operation. The listener opens its port before the browser is opened, so that no answer is
+missed. Each connection has one request, limited in time and size; browsers also open connections
+without a request. The first request for the redirect URI with the answer to this login, a code or
+an error with its `state`, ends the wait, and its parameters are the result. Any other request, for
+example of a page that guesses the port, gets an error page, and the wait continues. The pages are
+plain, without scripts. Then the port is closed.
 """
 
 import html
@@ -20,7 +20,7 @@ from ..._errors import AuthError
 
 #: Bytes of the head of a request.
 HEAD_SIZE: Final = 16 * 1024
-#: Seconds for a request to arrive, and for its answer to leave.
+#: Seconds for a request and its answer.
 REQUEST_TIMEOUT: Final = 10.0
 #: Connections at the same time.
 MAX_CONNECTIONS: Final = 16
@@ -41,15 +41,15 @@ _PAGE: Final = (
 
 
 class RedirectListener:
-    """Takes the redirect of one login.
+    """Receives the redirect of one login.
 
     Args:
-        listeners: The open ports; none for a redirect that goes elsewhere.
+        listeners: The open ports; empty if the redirect URI is not on this machine.
         uri: The redirect URI.
 
     Attributes:
         uri: The redirect URI.
-        is_open: Someone listens; False: the redirect goes elsewhere.
+        is_open: True if a port is open; False if the redirect URI is not on this machine.
     """
 
     def __init__(self, listeners: list[trio.SocketListener], uri: str) -> None:
@@ -63,7 +63,7 @@ class RedirectListener:
         self._open = 0
         self._is_answer: Callable[[Mapping[str, str]], bool] = bool
         self._answer: Mapping[str, str] = {}
-        # Set when the person has got the page.
+        # Set once the page was sent.
         self._answered = trio.Event()
 
     async def wait(self, is_answer: Callable[[Mapping[str, str]], bool]) -> Mapping[str, str]:
@@ -103,7 +103,7 @@ class RedirectListener:
                 self._answered.set()
 
     def _respond(self, head: bytes) -> bytes:
-        """Make the page for a request, and note its answer."""
+        """Make the page for a request, and store its answer."""
         lines = head.decode("latin-1").split("\r\n")
         fields = [line.partition(":") for line in lines[1:]]
         hosts = [value.strip().lower() for name, _, value in fields if name.lower() == "host"]
@@ -151,9 +151,9 @@ async def open_listener(
     """Open a listener for one login.
 
     Args:
-        uri: The redirect URI, if it is fixed; empty: `http://127.0.0.1:PORT/callback`.
-        port: The port, if `uri` is empty; 0: any that is free.
-        earlier: The port to choose if it is free and any would do.
+        uri: The redirect URI, if it is fixed; else empty, for `http://127.0.0.1:PORT/callback`.
+        port: The port, if `uri` is empty; 0 for any free port.
+        earlier: The preferred port, if any free port is allowed.
 
     Yields:
         The listener; its port is closed at the end of the block.

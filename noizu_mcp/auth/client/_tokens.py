@@ -1,8 +1,7 @@
 """Tokens, registrations of clients, and requests to a token endpoint (RFC 6749, RFC 7591).
 
-`Login` is the record that a store keeps for one MCP server: its tokens, the issuer that they come
-from, and the client that they were issued to. They belong together: none of them is ever sent to
-another issuer.
+`Login` is the record in a store for one MCP server: its tokens, their issuer, and the client to
+which they were issued. These belong together and are never sent to another issuer.
 """
 
 import time
@@ -23,17 +22,17 @@ from ._discovery import IssuerMetadata, read_object
 if TYPE_CHECKING:
     from ._signing import Prover
 
-#: Seconds before its end in which a token is renewed, since it may travel for some.
+#: Seconds before its expiry at which a token is renewed, since a request takes some time.
 EXPIRY_MARGIN: Final = 30.0
 #: Seconds for one request for a token, whatever the fetcher does.
 TOKEN_TIMEOUT: Final = 30.0
-#: Seconds that a token may live; what is longer is not believed.
+#: Maximum lifetime of a token in seconds; longer ones are ignored.
 MAX_SECONDS: Final = 1e11
 #: Characters of a text of an authorization server that an error shows.
 SHOWN: Final = 300
-#: Codes after which a refresh token, or a registration, is of no more use (RFC 6749 section 5.2).
+#: Codes after which a refresh token or registration is no longer valid (RFC 6749 section 5.2).
 LOST: Final = ("invalid_grant", "invalid_client", "unauthorized_client")
-#: The code of an error that brings the nonce for a proof of DPoP (RFC 9449 section 8).
+#: The code of an error with a nonce for a DPoP proof (RFC 9449 section 8).
 NONCE_WANTED: Final = "use_dpop_nonce"
 _FORM: Final = ("content-type", "application/x-www-form-urlencoded")
 _ACCEPT: Final = ("accept", "application/json")
@@ -60,7 +59,7 @@ def _scopes(value: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(value.split()) if isinstance(value, str) else tuple(value)
 
 
-# The records below come back from stores, which other programs may have written.
+# The records below are read from stores, which other programs may have written.
 _TEXT: Final = attrs.validators.instance_of(str)
 _TEXTS: Final = attrs.validators.deep_iterable(_TEXT)
 _TIME: Final = attrs.validators.optional(attrs.validators.instance_of((int, float)))
@@ -75,12 +74,12 @@ class Tokens:
     """The answer of a token endpoint.
 
     Attributes:
-        access_token: The token that goes to the MCP server.
+        access_token: The token for the MCP server.
         token_type: `Bearer` or `DPoP`.
-        refresh_token: Gets the next token; may be empty.
+        refresh_token: The token for the next renewal; may be empty.
         scopes: The scopes that were granted.
-        expires_at: The end of the access token, in seconds since the epoch; None: not known.
-        renew_at: The time from which on it is renewed.
+        expires_at: The expiry of the access token, in seconds since the epoch; None if unknown.
+        renew_at: The time from which it is renewed.
     """
 
     access_token: str = _text(secret=True)
@@ -91,7 +90,7 @@ class Tokens:
     renew_at: float | None = attrs.field(default=None, validator=_TIME)
 
     def is_stale(self) -> bool:
-        """Tell whether the token is to be renewed before the next request."""
+        """Tell whether the token must be renewed before the next request."""
         return self.renew_at is not None and time.time() >= self.renew_at
 
     def is_over(self) -> bool:
@@ -101,16 +100,16 @@ class Tokens:
 
 @attrs.frozen(kw_only=True)
 class ClientRegistration:
-    """A client, as one authorization server knows it.
+    """The registration of a client at one authorization server.
 
     Attributes:
-        client_id: Its name there.
-        client_secret: Its secret; empty if it has none.
-        auth_method: Its way to authenticate: `none`, `client_secret_basic`, `client_secret_post`,
-            or that of a strategy for machines.
-        redirect_uri: The redirect URI that it is registered with; empty if it is fixed elsewhere.
-        scopes: The scopes that it is registered for; none: no list was given.
-        expires_at: The end of the secret, in seconds since the epoch; None: it does not end.
+        client_id: The client id.
+        client_secret: The secret, or empty.
+        auth_method: The authentication method: `none`, `client_secret_basic`,
+            `client_secret_post`, or the method of a strategy for machines.
+        redirect_uri: The registered redirect URI; empty if it is fixed elsewhere.
+        scopes: The registered scopes; empty without a list.
+        expires_at: The expiry of the secret, in seconds since the epoch; None for no expiry.
     """
 
     client_id: str = _text()
@@ -127,17 +126,17 @@ class ClientRegistration:
 
 @attrs.frozen(kw_only=True)
 class Login:
-    """The tokens for one MCP server, and all that is needed to renew them.
+    """The tokens for one MCP server, with everything that renewing them requires.
 
     Attributes:
         issuer: The authorization server.
         token_endpoint: Its token endpoint.
-        revocation_endpoint: Its revocation endpoint; empty if it has none.
+        revocation_endpoint: Its revocation endpoint, or empty.
         resource: The `resource` of the requests; None on 2025-03-26.
-        requested: The scopes that were requested.
-        client: The client that the tokens were issued to.
+        requested: The requested scopes.
+        client: The client to which the tokens were issued.
         tokens: The tokens.
-        proof_key: The private key to which they are bound (DPoP), in PEM; may be empty.
+        proof_key: The private key to which the tokens are bound (DPoP), in PEM; may be empty.
     """
 
     issuer: str = _text()
@@ -150,12 +149,12 @@ class Login:
     proof_key: str = _text("", secret=True)
 
     def to_json(self) -> JSONObject:
-        """Write the record as a JSON object."""
+        """Convert the record to a JSON object."""
         return attrs.asdict(self)
 
     @classmethod
     def from_json(cls, document: Mapping[str, object] | None) -> "Login | None":
-        """Read a record; None if it is missing or has another form."""
+        """Read a record; None if it is missing or not valid."""
         try:
             fields: JSONObject = dict(document or {})
             client = ClientRegistration(**fields.pop("client"))
@@ -168,8 +167,8 @@ class TokenClient:
     """Sends requests for tokens.
 
     Args:
-        fetcher: Makes the requests.
-        prover: Binds the tokens to its key (RFC 9449); None: they are bearer tokens.
+        fetcher: Sends the requests.
+        prover: Binds the tokens to its key (RFC 9449); None for bearer tokens.
 
     Attributes:
         prover: See above.
@@ -194,14 +193,14 @@ class TokenClient:
 
         Args:
             url: The token endpoint.
-            params: The parameters; those that are None or empty are left out. An async function
-                makes them anew for each request, since an assertion can be used once.
+            params: The parameters, without values that are None or empty; or an async function that
+                makes them for each request, since an assertion can be used only once.
             client: Authenticates the request.
-            requested: The scopes that are granted if the answer does not say.
+            requested: The granted scopes if the answer has none.
 
         Raises:
             TokenRefused: The endpoint answered with an error.
-            AuthError: It did not answer, or not with a token of the kind that was wanted.
+            AuthError: It did not answer, or its token has another type than requested.
         """
         answer = await self._ask(url, params, client)
         has_nonce = self.prover is not None and self.prover.take_nonce(url, answer.headers)
@@ -218,11 +217,11 @@ class TokenClient:
     async def exchange(
         self, url: str, params: TokenParams, *, client: ClientRegistration
     ) -> JSONObject:
-        """Exchange a token for another one, which is not for an MCP server (RFC 8693).
+        """Exchange a token for a token of another kind, not for an MCP server (RFC 8693).
 
         Args:
             url: The token endpoint.
-            params: The parameters; those that are None or empty are left out.
+            params: The parameters, without values that are None or empty.
             client: Authenticates the request.
 
         Raises:
@@ -242,18 +241,18 @@ class TokenClient:
         return await self._post(url, made, client, proof)
 
     async def revoke(self, login: Login) -> None:
-        """Revoke the tokens of a login, if its issuer can (RFC 7009).
+        """Revoke the tokens of a login, if its issuer supports this (RFC 7009).
 
         Args:
             login: The login.
 
         Raises:
-            AuthError: The endpoint did not answer, or with an error.
+            AuthError: The endpoint did not answer, or answered with an error.
         """
         url, tokens = login.revocation_endpoint, login.tokens
         if not url:
             return
-        # Without its refresh token a grant is over.
+        # Revoking the refresh token ends the grant.
         kind = "refresh_token" if tokens.refresh_token else "access_token"
         params = {"token": tokens.refresh_token or tokens.access_token, "token_type_hint": kind}
         answer = await self._post(url, params, login.client, ())
@@ -292,7 +291,7 @@ def authenticate(client: ClientRegistration) -> tuple[list[tuple[str, str]], dic
     Args:
         client: The client.
     """
-    # The name is in the form in each case: some servers look for it there only.
+    # The id is always in the form: some servers look for it only there.
     named = {"client_id": client.client_id}
     if client.auth_method == "client_secret_basic":
         return [basic_authorization(client.client_id, client.client_secret)], named
@@ -302,15 +301,15 @@ def authenticate(client: ClientRegistration) -> tuple[list[tuple[str, str]], dic
 
 
 def choose_auth_method(issuer: IssuerMetadata, secret: str, registered: object = None) -> str:
-    """Choose how a client authenticates at a token endpoint.
+    """Choose the authentication method of a client at a token endpoint.
 
     Args:
         issuer: The authorization server.
-        secret: The secret of the client; empty: it has none.
-        registered: The method that the registration of the client states, if it does.
+        secret: The secret of the client, or empty.
+        registered: The method in the registration of the client, if it has one.
 
     Raises:
-        AuthError: The authorization server takes none of the ways that are possible.
+        AuthError: The authorization server supports no possible method.
     """
     if not secret:
         return "none"
@@ -334,15 +333,15 @@ def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> 
     Args:
         answer: The answer.
         url: The endpoint, for errors.
-        requested: The scopes that are granted if it does not say.
+        requested: The granted scopes if the answer has none.
 
     Raises:
-        TokenRefused: It is an error.
-        AuthError: It holds no token of a known type.
+        TokenRefused: The answer is an error.
+        AuthError: The answer has no token of a known type.
     """
     document = _read_answer(answer, url)
     token, kind = document.get("access_token"), str(document.get("token_type", "")).lower()
-    # Printable and without spaces: it goes into a header.
+    # Printable and without spaces: it is sent in a header.
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
         raise AuthError(f"the token endpoint {url} gave no access token")
     if not token or kind not in ("bearer", "dpop"):
@@ -351,7 +350,7 @@ def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> 
     expires_at = renew_at = None
     if (seconds := read_lifetime(document.get("expires_in"))) is not None:
         expires_at = time.time() + seconds
-        # A token that lives for seconds only must not be renewed for each request.
+        # A token with a lifetime of seconds must not be renewed for each request.
         renew_at = expires_at - min(EXPIRY_MARGIN, seconds / 4)
     return Tokens(
         access_token=token,
@@ -364,10 +363,10 @@ def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> 
 
 
 def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
-    """Read an answer of a token endpoint, whatever it has issued.
+    """Read an answer of a token endpoint, with a token of any kind.
 
     Raises:
-        TokenRefused: It is an error.
+        TokenRefused: The answer is an error.
     """
     document = read_object(answer.body) or {}
     if answer.status != 200:
@@ -388,10 +387,10 @@ def explain(document: Mapping[str, object]) -> str:
     """Quote the error of an authorization server: `access_denied: the person said no`."""
     parts = [document.get("error"), document.get("error_description")]
     said = ": ".join(each[:SHOWN] for each in parts if isinstance(each, str) and each)
-    # One line: it goes to terminals and logs.
+    # On one line, for terminals and logs.
     return printable(said)
 
 
 def union(*several: Iterable[str]) -> tuple[str, ...]:
-    """Join lists of scopes, in order, each scope once."""
+    """Join lists of scopes in order, without duplicates."""
     return tuple(dict.fromkeys(scope for scopes in several for scope in scopes))

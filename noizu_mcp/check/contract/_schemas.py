@@ -105,7 +105,7 @@ def compare_schemas(direction: SchemaUse, old: JSONObject, new: JSONObject) -> D
         old: The older version.
         new: The newer one.
     """
-    before, after = dict(_nodes(old, "")), dict(_nodes(new, ""))
+    before, after = _nodes(old), _nodes(new)
     found = Difference(
         added=_outermost(place for place in after if place not in before),
         removed=_outermost(place for place in before if place not in after),
@@ -157,12 +157,9 @@ def _annotations(
                 yield f"{place}/{key}", *values
 
 
-def _nodes(schema: JSON, place: str) -> Iterator[tuple[str, JSONObject]]:
-    """Walk a schema, with JSON pointers (RFC 6901)."""
-    if isinstance(schema, dict):
-        yield place, schema
-        for path, child in subschemas(schema):
-            yield from _nodes(child, place + pointer(path))
+def _nodes(schema: JSONObject) -> dict[str, JSONObject]:
+    """Return the schema objects in a schema by their JSON pointers (RFC 6901)."""
+    return {pointer(path): node for path, node in Document(schema).nodes}
 
 
 def _copy(schema: JSON, change: Callable[[JSONObject], JSONObject]) -> JSON:
@@ -380,14 +377,11 @@ def _refute(taker: JSONObject, giver: JSONObject) -> tuple[JSON | Unset, list[st
 
     small = (value for source in sources for value in islice(instances(source), _MAX_TRIED))
     # For nested values the deepest may come first.
-    found = min(islice(filter(is_example, small), _MAX_COMPARED), key=_size, default=UNSET)
+    few = islice(filter(is_example, small), _MAX_COMPARED)
+    found = min(few, key=lambda value: len(text_of(value)), default=UNSET)
     if found is UNSET:
         found = search(sources[0], is_example)
     return found, [] if found is UNSET else describe(judge.violations(found))
-
-
-def _size(value: JSON) -> int:
-    return len(text_of(value))
 
 
 def search(schema: JSONObject, is_example: Callable[[JSON], bool]) -> JSON | Unset:

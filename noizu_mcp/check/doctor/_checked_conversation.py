@@ -194,7 +194,6 @@ async def check_busy(
         The exchange of the call.
     """
     calls: list[Exchange] = []
-    light = "server/discover" if talk.stateless else "ping"
 
     async def call(task_status: trio.TaskStatus[None]) -> None:
         # It runs from here to its first wait, for room to write, so its request is sent first.
@@ -203,7 +202,7 @@ async def check_busy(
 
     async with trio.open_nursery() as nursery:
         await nursery.start(call)
-        other = await talk.ask(light, patience=seconds)
+        other = await talk.ask(talk.light_method, patience=seconds)
         # If the call has ended in the meantime, nothing is proved.
         if not calls:
             sent = f"{other.sent} during tools/call"

@@ -356,7 +356,7 @@ class FuzzedServer:
         """Send a light request, and wait for a moment; True if it is answered."""
         if isinstance(found.link, StreamLink) and found.link.ended:
             return False
-        answer = await found.talk.ask(_light(found.talk), patience=patience)
+        answer = await found.talk.ask(found.talk.light_method, patience=patience)
         await trio.sleep(pause)
         return answer.replied
 
@@ -395,10 +395,6 @@ class FuzzedServer:
 
 def _unstarted(step: Step) -> Replies:
     return Replies(step, Exchange(step.method, ended=True, failure="it does not start again"))
-
-
-def _light(talk: Conversation) -> str:
-    return "server/discover" if talk.stateless else "ping"
 
 
 async def _close(found: _Open, *, hard: bool) -> None:

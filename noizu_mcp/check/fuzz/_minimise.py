@@ -16,7 +16,6 @@ from typing import Final
 
 import attrs
 
-from ..._util import part_of
 from ..._value import JSON
 from ._case import Case, Finding, Listed, Step
 from ._fuzzed_server import FuzzedServer
@@ -82,7 +81,7 @@ class _CaseSearch:
                 last = self._suspicion.steps[-1:]
                 self._report(last, self._suspicion.seen, steady=False)
             return
-        steps = await self._fewer(await self._bare(steps) if len(steps) > 1 else steps)
+        steps = await self._fewer(steps)
         if len(steps) > 1:
             steps = await self._shared(steps)
         for index in range(len(steps)):
@@ -114,7 +113,7 @@ class _CaseSearch:
         # Steps with a common value are the most likely causes.
         own = _leaves_of(steps[-1])
         related = [each for each in steps[:-1] if own & _leaves_of(each)]
-        tails += [[*each, steps[-1]] for each in (_latest(related, steps[-1]), related) if each]
+        tails += [[*related, steps[-1]]] if related else []
         lengths = {min(length, len(steps) - 1) for length in TAILS}
         tails += [steps[-1 - length :] for length in sorted(lengths) if length]
         for tail in tails:
@@ -141,15 +140,6 @@ class _CaseSearch:
                 self._report(steps, seen)
             size //= 2
         return steps
-
-    async def _bare(self, steps: Sequence[Used]) -> Sequence[Used]:
-        """Remove everything that no schema requires, in all steps at once."""
-        bare = [_required_of(each) for each in steps]
-        seen = await self._holds(bare) if bare != steps and _are_like(steps, bare) else None
-        if seen is None:
-            return steps
-        self._report(bare, seen)
-        return bare
 
     async def _shared(self, steps: Sequence[Used]) -> Sequence[Used]:
         """Shrink the values that several steps have in common, in all of them at once."""
@@ -222,27 +212,6 @@ def _leaves(value: JSON) -> Iterator[JSON]:
             yield from _leaves(part)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value
-
-
-def _required_of(used: Used) -> Used:
-    """Remove the arguments of a step that its schema does not require."""
-    component, step = used
-    value = component.value_of(step)
-    if component.kind not in ("tool", "prompt") or not isinstance(value, dict):
-        return used
-    required = part_of(component.schema, "required", list)
-    kept = {name: part for name, part in value.items() if name in required}
-    return component, attrs.evolve(component.step(kept), cancel_after=step.cancel_after)
-
-
-def _latest(related: Sequence[Used], last: Used) -> list[Used]:
-    """Return the latest step of each component with a required value of the last step."""
-    own = _leaves_of(_required_of(last))
-    found: dict[Listed, Used] = {}
-    for each in reversed(related):
-        if each[0] not in found and own & _leaves_of(_required_of(each)):
-            found[each[0]] = each
-    return list(reversed(found.values()))
 
 
 def _are_like(steps: Sequence[Used], others: Sequence[Used]) -> bool:

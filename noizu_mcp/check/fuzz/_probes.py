@@ -181,47 +181,46 @@ def _list_of(step: Step) -> OfferedList:
     return next(each for each in LISTS if each.method == step.method)
 
 
-Probe = Callable[[FuzzedServer, Listed, Case, float | None, bool], Awaitable[str | None]]
+class Attempt(NamedTuple):
+    """Steps that a check takes; see `find`."""
+
+    server: FuzzedServer
+    component: Listed
+    case: Case
+    patience: float | None
+    anew: bool
 
 
-async def _order(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    del component, patience, anew
-    which = _list_of(case.steps[-1])
-    first = await read_list(server, which, stateless=case.stateless)
-    second = await read_list(server, which, stateless=case.stateless)
+Probe = Callable[[Attempt], Awaitable[str | None]]
+
+
+async def _order(at: Attempt) -> str | None:
+    which = _list_of(at.case.steps[-1])
+    first = await read_list(at.server, which, stateless=at.case.stateless)
+    second = await read_list(at.server, which, stateless=at.case.stateless)
     names = [[item[which.name] for item in each.items] for each in (first, second)]
     return None if names[0] == names[1] else f"{names[0]}, then {names[1]}"
 
 
-async def _cursors(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    del component, patience, anew
-    which = _list_of(case.steps[-1])
-    return (await read_list(server, which, stateless=case.stateless)).seen
+async def _cursors(at: Attempt) -> str | None:
+    which = _list_of(at.case.steps[-1])
+    return (await read_list(at.server, which, stateless=at.case.stateless)).seen
 
 
-async def _protocol(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    del patience, anew
-    return (await attack(server, component.name, stateless=case.stateless))[0]
+async def _protocol(at: Attempt) -> str | None:
+    return (await attack(at.server, at.component.name, stateless=at.case.stateless))[0]
 
 
-async def _eras(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    if component.kind == "list":
-        return await _lists_of_eras(server, case)
+async def _eras(at: Attempt) -> str | None:
+    if at.component.kind == "list":
+        return await _lists_of_eras(at.server, at.case)
     # Twice in each era: results that differ between calls cannot be compared.
     seen: list[Replies] = []
     for stateless, again in ((False, False), (False, True), (True, False), (True, True)):
-        other = attrs.evolve(case, stateless=stateless)
-        is_first = len(case.steps) > 1 or not again
-        outcomes = await server.run(other, patience, anew=anew and is_first, settle=False)
-        if len(outcomes) < len(case.steps):
+        other = attrs.evolve(at.case, stateless=stateless)
+        is_first = len(at.case.steps) > 1 or not again
+        outcomes = await at.server.run(other, at.patience, anew=at.anew and is_first, settle=False)
+        if len(outcomes) < len(at.case.steps):
             return None
         seen.append(outcomes[-1])
     parts = [essence(each) for each in seen]
@@ -268,39 +267,34 @@ def _common_text(result: JSONObject) -> str:
     return json_text({name: part for name, part in result.items() if name not in _ERA_MEMBERS})
 
 
-async def _cancel(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    del component
-    outcomes = await server.run(case, patience, anew=anew)
-    if len(outcomes) < len(case.steps):
+async def _cancel(at: Attempt) -> str | None:
+    outcomes = await at.server.run(at.case, at.patience, anew=at.anew)
+    if len(outcomes) < len(at.case.steps):
         return None
     last = outcomes[-1]
     if last.exchange.ended or last.responsive is False:
         return "the server answers no more"
-    late = last.exchange.seconds - (case.steps[-1].cancel_after or 0.0)
+    late = last.exchange.seconds - (at.case.steps[-1].cancel_after or 0.0)
     if last.result is None or last.refused or late < GRACE:
         return None
     return f"a result, {late:.1f} s after the cancellation"
 
 
-async def _notice(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    del component, anew  # a list that has changed would not change again
-    connection = await server.fresh(stateless=False)
+async def _notice(at: Attempt) -> str | None:
+    # On a new connection in any case: a list that has changed would not change again.
+    connection = await at.server.fresh(stateless=False)
     if connection is None:
         return None
     declared = _announced(connection.capabilities)
-    before = [await _names(server, each) for each in declared]
+    before = [await _names(at.server, each) for each in declared]
     notices: set[str] = set()
-    for step in case.steps:
-        outcome = await server.ask(step, stateless=False, patience=patience, settle=True)
+    for step in at.case.steps:
+        outcome = await at.server.ask(step, stateless=False, patience=at.patience, settle=True)
         notices.update(outcome.notices)
         if outcome.exchange.ended:
             return None
     for which, names in zip(declared, before, strict=True):
-        after = await _names(server, which)
+        after = await _names(at.server, which)
         if after != names and which.notice not in notices:
             return f"{which.method} lists {after} instead of {names}, without {which.notice}"
     return None
@@ -332,11 +326,8 @@ async def _names(server: FuzzedServer, which: OfferedList) -> list[JSON]:
     return sorted(str(item[which.name]) for item in pages.items)
 
 
-async def _revisions(
-    server: FuzzedServer, component: Listed, case: Case, patience: float | None, anew: bool
-) -> str | None:
-    del anew
-    return await find_in_revision(server, component, case, patience)
+async def _revisions(at: Attempt) -> str | None:
+    return await find_in_revision(at.server, at.component, at.case, at.patience)
 
 
 PROBES: Final[dict[str, Probe]] = {
@@ -379,7 +370,7 @@ async def find(
     if component.kind == "revision":
         check = "revisions"
     if check in PROBES:
-        return await PROBES[check](server, component, case, patience, anew)
+        return await PROBES[check](Attempt(server, component, case, patience, anew))
     outcomes = await server.run(case, patience, anew=anew, settle=check in _SETTLING)
     if len(outcomes) < len(case.steps):
         return None

@@ -42,6 +42,11 @@ class Conversation:
         self._link = link
         self._next_id = 0
 
+    @property
+    def light_method(self) -> str:
+        """A method that every server answers at once."""
+        return "server/discover" if self.stateless else "ping"
+
     async def ask(
         self,
         method: str,

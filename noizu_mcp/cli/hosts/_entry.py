@@ -17,7 +17,7 @@ from .._target import load_server
 from .._use import read_url
 from ._hosts import HostEntry
 
-#: Names that every host takes: some build names of tools of them.
+#: Names that every host accepts; some put them into names of tools.
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -117,7 +117,7 @@ def _own_server(target: str, name: str | None, env: dict[str, str]) -> NamedEntr
 
 def own_program() -> tuple[str, ...]:
     """Return the command of this program in its own environment."""
-    # Not resolved: the link in a virtual environment is what makes its packages known.
+    # Not resolved: Python finds the packages of a virtual environment by this link.
     folder = Path(os.path.abspath(sys.executable)).parent
     script = folder / ("noizu-mcp.exe" if sys.platform == "win32" else "noizu-mcp")
     return (str(script),) if script.is_file() else (sys.executable, "-m", "noizu_mcp")
@@ -136,7 +136,7 @@ def _importable(target: str, env: dict[str, str]) -> dict[str, str]:
 
 
 def _uv(wanted: list[str]) -> tuple[str, ...]:
-    """Return the command of uv that brings the dependencies of a script (PEP 723) along."""
+    """Return the command of uv that installs the dependencies of a script (PEP 723)."""
     program = shutil.which("uv")
     if program is None:
         missing = ", ".join(missing_requirements(wanted))

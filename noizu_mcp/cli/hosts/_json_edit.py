@@ -1,7 +1,7 @@
 """Edits of JSON text that leave everything else as it is: comments, order, indentation.
 
 The text is read into nodes that know their places. An edit changes only the characters of one
-member, so a file that somebody wrote by hand stays theirs.
+member, so the rest of a file stays as its author wrote it.
 """
 
 import json

@@ -101,7 +101,8 @@ def reason_to_skip(server: Target, variant: Variant, *, has_network: bool = Fals
         variant: The revision and the transport.
         has_network: True if a simulated network is used.
     """
-    if variant.transport == "http" and not _has_http():
+    has_http = all(map(importlib.util.find_spec, ("httptools", "httpx2")))
+    if variant.transport == "http" and not has_http:
         return "the transport http needs the extra http: pip install 'noizu-mcp[http]'"
     if variant.transport == "stdio" and has_network:
         return "a simulated network is in memory, or over HTTP"
@@ -111,7 +112,3 @@ def reason_to_skip(server: Target, variant: Variant, *, has_network: bool = Fals
     if only not in (None, variant.transport):
         return f"{server!r} is reached over {only} only"
     return None
-
-
-def _has_http() -> bool:
-    return all(importlib.util.find_spec(name) for name in ("httptools", "httpx2"))

@@ -97,8 +97,8 @@ class SessionMachine(RuleBasedStateMachine):
             for each in tools
             if self.tools is None or each.name in self.tools
         ]
-        self._fitting = [each for wire in wires for each in _fitting_calls(wire)]
-        self._refused = [each for wire in wires for each in _refused_calls(wire)]
+        self._fitting = [each for wire in wires for each in _calls_of(wire, arguments)]
+        self._refused = [each for wire in wires for each in _calls_of(wire, invalid_arguments)]
         resources = self.client.list_resources() if offered.resources is not None else []
         self._uris = [each.uri for each in resources]
         prompts = self.client.list_prompts() if offered.prompts is not None else []
@@ -179,21 +179,11 @@ def _calls(name: str, arguments: st.SearchStrategy[JSONObject]) -> Calls:
 
 
 # Each example has a session of its own, mostly with the same tools.
-@lru_cache(maxsize=1_000)
-def _fitting_calls(wire: str) -> list[Calls]:
-    """Return the strategy for calls with arguments that a tool takes; none if there are none."""
-    return _calls_of(wire, arguments)
-
-
-@lru_cache(maxsize=1_000)
-def _refused_calls(wire: str) -> list[Calls]:
-    """Return the strategy for calls with arguments that a tool refuses; none if there are none."""
-    return _calls_of(wire, invalid_arguments)
-
-
+@lru_cache(maxsize=2_000)
 def _calls_of(
     wire: str, make: Callable[[JSONObject], st.SearchStrategy[JSONObject]]
 ) -> list[Calls]:
+    """Return the strategy for calls of a tool with some arguments; none if there are none."""
     tool = loads(wire)
     try:
         return [_calls(tool["name"], make(tool))]

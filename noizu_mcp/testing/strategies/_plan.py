@@ -15,7 +15,6 @@ from ..._value import JSON, JSONObject
 from ._case import (
     ANY,
     KINDS,
-    Either,
     Goal,
     Goals,
     MemberNames,
@@ -341,10 +340,10 @@ class Planner:
 
     def fits(self, goals: Goals, value: JSON) -> bool:
         """Tell if a value reaches all goals, as far as cases tell."""
-        return all(self._reaches(goal, value) for goal in goals)
-
-    def _reaches(self, goal: Goal | Either, value: JSON) -> bool:
-        return any(self._accepts(case, value) for case in self._expander.cases((goal,)))
+        return all(
+            any(self._accepts(case, value) for case in self._expander.cases((goal,)))
+            for goal in goals
+        )
 
     def _accepts(self, case: ValueCase, value: JSON) -> bool:
         """Tell if a value is within the limits of a case, and among its values."""

@@ -1,5 +1,7 @@
 """Servers in this process that record the arguments of their tools."""
 
+from functools import cache
+
 from noizu_mcp import Annotations, McpError, Server
 from noizu_mcp.schema import compile_schema
 from noizu_mcp.types import ToolDefinition
@@ -20,6 +22,7 @@ def recorder(tools, results=None):
         The class, and the arguments of each tool that were sent.
     """
     calls = {name: [] for name in tools}
+    judge_of = cache(lambda name: compile_schema(tools[name]).is_valid)
     notes = Annotations(read_only_hint=True)
 
     class Recording(Server, name="recording", version="1"):
@@ -33,7 +36,7 @@ def recorder(tools, results=None):
             if name not in tools:
                 raise McpError(-32602, "no such tool")
             calls[name].append(args)
-            if not compile_schema(tools[name]).is_valid(args):
+            if not judge_of(name)(args):
                 raise McpError(-32602, "wrong arguments")
             return (results or {}).get(name, lambda _: "done")(args)
 

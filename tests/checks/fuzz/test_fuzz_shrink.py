@@ -1,72 +1,88 @@
-"""`shrink`: smaller JSON values that still show a fault."""
+"""The smallest arguments that still show a fault."""
+
+from functools import partial
 
 import pytest
 import trio
-from hypothesis import given
-from hypothesis import strategies as st
 
-from noizu_mcp.check.fuzz._shrink import shrink, simpler, size_of
+from noizu_mcp.check.fuzz import fuzz
 
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+from .recorded import recorder, schema_of
+
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+NUMBERS = {"type": "array", "items": NUMBER}
+INNER = schema_of({"b": {"type": "boolean"}}, ["b"])
+# The schema of the arguments, the arguments that show a fault, and the smallest of them.
+CASES = {
+    "anything": (schema_of({"a": TEXT, "b": NUMBERS}), lambda args: True, {}),
+    "a name": (schema_of({"a": NUMBER, "b": NUMBER}), lambda args: "b" in args, {"b": 0}),
+    "a bound": (schema_of({"n": NUMBER}), lambda args: args.get("n", 0) >= 56, {"n": 56}),
+    "a low bound": (schema_of({"n": NUMBER}), lambda args: args.get("n", 0) <= -56, {"n": -56}),
+    "a fraction": (
+        schema_of({"n": {"type": "number"}}),
+        lambda args: args.get("n", 0) > 10,
+        {"n": 11},
     ),
-    max_leaves=6,
-)
+    "a length": (
+        schema_of({"l": NUMBERS}),
+        lambda args: len(args.get("l", ())) > 2,
+        {"l": [0] * 3},
+    ),
+    "a letter": (
+        schema_of({"t": TEXT}),
+        lambda args: max(args.get("t", "") + " ") > "\uffff",
+        None,
+    ),
+    "a part": (
+        schema_of({"a": INNER}, ["a"]),
+        lambda args: args["a"]["b"],
+        {"a": {"b": True}},
+    ),
+    "a large number": (
+        schema_of({"n": {**NUMBER, "minimum": 2**70}}, ["n"]),
+        lambda args: args["n"] >= 2**70,
+        None,
+    ),
+    # The number of attempts is limited, as they may be expensive.
+    "many attempts": (
+        schema_of(
+            {"l": {"type": "array", "items": {**NUMBER, "minimum": 999}, "minItems": 20}}, "l"
+        ),
+        lambda args: len(args["l"]) >= 20,
+        None,
+    ),
+    "null": (schema_of({"n": {"type": "null"}}, ["n"]), lambda args: True, {"n": None}),
+}
 
 
-def least(value, fault, **options):
-    async def holds(candidate):
-        return fault(candidate)
+def crash(shows_fault):
+    """Make a tool that fails by a bug for some arguments."""
 
-    async def run():
-        return await shrink(value, holds, **options)
+    def call(args):
+        if shows_fault(args):
+            raise IndexError("list index out of range")
+        return "done"
 
-    return trio.run(run)
-
-
-CASES = [
-    ({"a": "text", "b": [1, 2]}, lambda value: True, {}),
-    ({"a": 1, "b": 2, "c": 3}, lambda value: "b" in value, {"b": 0}),
-    ({"n": 9731}, lambda value: value.get("n", 0) >= 56, {"n": 56}),
-    ({"n": -9731}, lambda value: value.get("n", 0) <= -56, {"n": -56}),
-    ({"n": 1e300}, lambda value: value.get("n", 0) > 10, {"n": 11}),
-    ({"t": "abc\U0001f600def"}, lambda value: max(value.get("t", "") + " ") > "\uffff", None),
-    ([5, 6, 7, 8, 9], lambda value: len(value) > 2, [0, 0, 0]),
-    ({"a": {"b": [True]}}, lambda value: bool(value.get("a", {}).get("b")), {"a": {"b": [True]}}),
-]
+    return call
 
 
-@pytest.mark.parametrize(("value", "fault", "expected"), CASES)
-def test_the_least_value(value, fault, expected):
+@pytest.fixture(scope="module")
+def least():
+    """Fuzz a tool for each case; return the arguments of its finding."""
+    tools = {name: schema for name, (schema, *_) in CASES.items()}
+    server, _ = recorder(tools, {name: crash(fault) for name, (_, fault, _) in CASES.items()})
+    report = trio.run(partial(fuzz, server, examples=6))
+    return {
+        each.name: each.case.steps[-1].params["arguments"]
+        for each in report.findings
+        if each.check == "crash"
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_least_arguments(name, least):
     """Irrelevant parts are removed, and bounds are found."""
-    found = least(value, fault)
+    _, fault, expected = CASES[name]
 
-    assert fault(found)
-    assert expected is None or found == expected
-
-
-def test_attempts_are_limited():
-    """The number of attempts is limited, as they may be expensive."""
-    tried = []
-
-    def fault(value):
-        tried.append(value)
-        return False
-
-    assert least(list(range(50)), fault, attempts=5) == list(range(50))
-    assert len(tried) == 5
-
-
-@given(JSON)
-def test_sizes_fall(value):
-    """The search ends, since it accepts only smaller values."""
-    found = least(value, lambda _: True, attempts=1000)
-
-    assert size_of(found) <= size_of(value)
-    assert all(size_of(each) >= size_of(found) for each in simpler(found))
+    assert fault(least[name])
+    assert expected is None or least[name] == expected

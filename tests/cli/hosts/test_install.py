@@ -1,5 +1,6 @@
 """`noizu-mcp install` and `config`: the files of every host, in a home folder of the test."""
 
+import fcntl
 import json
 import os
 import stat
@@ -7,16 +8,14 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from noizu_mcp.cli import _parser, main
-from noizu_mcp.cli.hosts import _install
-from noizu_mcp.cli.hosts._hosts import HOSTS
-from noizu_mcp.cli.hosts._install import BACKUP
+from noizu_mcp.cli import main
 
+#: The end of the name of the file before the first change.
+BACKUP = ".noizu-mcp.bak"
 PROGRAM = str(Path(sys.executable).parent / "noizu-mcp")
 
 
@@ -105,11 +104,13 @@ FORMS = {
 }
 
 
-def test_every_host_has_its_form_here():
-    """The table above, the help and the code have the same hosts."""
-    assert HOSTS.keys() == FORMS.keys()
-    listed = _parser._HOSTS.partition("\n\n")[0].removeprefix("Hosts: ")
-    assert list(HOSTS) == listed.replace("\n", " ").replace(",", " ").split()
+def test_every_host_has_its_form_here(run):
+    """The table above and the help have the same hosts, and so has the code."""
+    listed = run("install", "--help")[1].partition("Hosts: ")[2].partition("\n\n")[0]
+    assert list(FORMS) == listed.replace(",", " ").split()
+    status, _, err = run("install", "nowhere", URL)
+    assert status == 2
+    assert all(host in err for host in FORMS)
 
 
 @pytest.mark.parametrize("host", FORMS)
@@ -145,18 +146,30 @@ def test_a_server_comes_and_goes(host, home, folder, run):
     )
 
 
+# The files in a project.
+PROJECTS = {
+    "claude-code": ".mcp.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".vscode/mcp.json",
+    "zed": ".zed/settings.json",
+    "gemini": ".gemini/settings.json",
+    "codex": ".codex/config.toml",
+    "opencode": "opencode.json",
+    "kiro": ".kiro/settings/mcp.json",
+}
+
+
 @pytest.mark.parametrize("host", FORMS)
 def test_a_server_of_a_project(host, home, folder, run):
     """The file in the folder is written if the host reads it, and none in the home folder."""
-    file = HOSTS[host].project
     status, _, err = run("install", host, "demo.py:Demo", "--scope", "project")
 
     assert files_of(home) == []
-    if file is None:
+    if host not in PROJECTS:
         assert (status, "has no settings in a project" in err) == (2, True)
     else:
         assert (status, err) == (0, "")
-        assert "demo" in read(folder / file)[FORMS[host][1]]
+        assert "demo" in read(folder / PROJECTS[host])[FORMS[host][1]]
 
 
 @pytest.mark.parametrize(
@@ -184,18 +197,24 @@ def test_places_of_other_systems(platform, places, home, run, monkeypatch):
     """Each system has its own folder for settings."""
     monkeypatch.setattr(sys, "platform", platform)
     for host, file in places.items():
-        assert run("install", host, URL, "--name", "x", "--dry-run")[0] in (0, 2)
-        assert home / file == HOSTS[host].place("user")
+        assert f"~/{file}" == place_of(run, host)
 
 
-def test_folders_in_the_environment(home, monkeypatch, tmp_path):
+def place_of(run, host):
+    """Return the file of a host, as it is named where a server is missing in it."""
+    status, _, err = run("install", host, "--remove", "--name", "x")
+    assert status == 2
+    return err.removeprefix("noizu-mcp: ").removesuffix(" has no server x\n")
+
+
+def test_folders_in_the_environment(run, home, monkeypatch, tmp_path):
     """Variables override the folders; relative ones of XDG are ignored."""
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "c"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "x"))
-    assert tmp_path / "c" / "config.toml" == HOSTS["codex"].place("user")
-    assert tmp_path / "x" / "zed" / "settings.json" == HOSTS["zed"].place("user")
+    assert place_of(run, "codex") == "c/config.toml"
+    assert place_of(run, "zed") == "x/zed/settings.json"
     monkeypatch.setenv("XDG_CONFIG_HOME", "x")
-    assert home / ".config" / "zed" / "settings.json" == HOSTS["zed"].place("user")
+    assert place_of(run, "zed") == "~/.config/zed/settings.json"
 
 
 def test_the_command_works_from_any_folder(home, folder, run, tmp_path):
@@ -451,13 +470,11 @@ def test_a_host_that_writes_meanwhile(home, run, monkeypatch):
     path.parent.mkdir()
     path.write_text("{}")
 
-    @contextmanager
-    def lock_too_late(_):
+    def lock_too_late(*_):
         if "theme" not in path.read_text():
             path.write_text('{"theme": "dark"}')
-        yield
 
-    monkeypatch.setattr(_install, "folder_lock", lock_too_late)
+    monkeypatch.setattr(fcntl, "flock", lock_too_late)
     assert run("install", "cursor", URL, "--name", "x")[0] == 0
     assert read(path) == {"theme": "dark", "mcpServers": {"x": {"url": URL}}}
 

@@ -1,24 +1,54 @@
-"""Edits of JSON text: one member changes, and every other character stays."""
+"""Settings in JSON: one member changes, and every other character stays."""
 
 import json
+import re
 import string
 from itertools import cycle
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.cli.hosts._json_edit import (
-    MAX_DEPTH,
-    EditError,
-    read_json_text,
-    remove_member,
-    set_member,
-)
+URL = "https://x.example/mcp"
+#: A host whose files have no comments, and another one; with the entry of a server at a URL.
+PLAIN, COMMENTED = "cursor", "gemini"
+ENTRIES = {PLAIN: {"url": URL}, COMMENTED: {"httpUrl": URL}}
+FILES = {PLAIN: ".cursor/mcp.json", COMMENTED: ".gemini/settings.json"}
+hosts = pytest.mark.parametrize("host", ENTRIES)
+drawing = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-names = st.sampled_from(["a", "b", "é", "servers", 'q"', ""])
+
+@pytest.fixture
+def edit(run, folder):
+    """Install a server into a text, or remove it; return the new text, and the error."""
+
+    def edit(host, text, name, *words):
+        file = folder / FILES[host]
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(text.encode())
+        # The command of a server goes last.
+        at = words.index("--") if "--" in words else len(words)
+        options = ("--scope", "project", "--name", name)
+        _, _, err = run("install", host, *words[:at], *options, *words[at:])
+        return file.read_bytes().decode(), err
+
+    return edit
+
+
+def without_comments(text):
+    """Decode JSON with comments, which no text in the tests looks like, and trailing commas."""
+    tokens = r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/'
+    kept = re.sub(
+        tokens, lambda found: found[0] if found[0][0] == '"' else "", text, flags=re.DOTALL
+    )
+    return json.loads(re.sub(r",(\s*[}\]])", r"\1", kept))
+
+
+names = st.sampled_from(["a", "b", "é", "mcpServers", 'q"', ""])
+# Text that a reader with regular expressions takes for nothing else.
+letters = "".join(set(string.printable) - set(",}]/*\\"))
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(string.printable, max_size=5),
+    st.none() | st.booleans() | st.integers() | st.text(letters, max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=8,
 )
@@ -27,9 +57,10 @@ gaps = st.sampled_from(["", " ", "\n", "\n  ", "\t", "// one\n", "/* , } */", " 
 
 
 @st.composite
-def texts(draw, comments):
+def texts(draw, host):
     """Draw a document and one of its possible texts."""
     document = draw(documents)
+    comments = host == COMMENTED
     kinds = gaps if comments else st.sampled_from(["", " ", "\n", "\r\n  ", "\t"])
     found = cycle(draw(st.lists(kinds, min_size=1, max_size=8)))
     comma = cycle(draw(st.lists(st.booleans(), min_size=1, max_size=4)))
@@ -53,17 +84,19 @@ def texts(draw, comments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("comments", [False, True])
-def test_a_set_member_changes_nothing_else(comments):
-    """The edited text has the member; all other values and comments are unchanged."""
+@hosts
+def test_an_entry_changes_nothing_else(edit, host):
+    """The edited text has the entry; all other values and comments are unchanged."""
 
-    @given(drawn=texts(comments), outer=names, name=names, value=values)
-    def check(drawn, outer, name, value):
+    @drawing
+    @given(drawn=texts(host), name=st.sampled_from("abc"))
+    def check(drawn, name):
         document, text = drawn
-        edited = set_member(text, (outer, name), value, comments=comments)
-        expected = {**document, outer: {**document.get(outer, {}), name: value}}
-        assert expected == read_json_text(edited, comments=comments)
-        if name not in document.get(outer, {}):
+        edited, _ = edit(host, text, name, URL)
+        servers = document.get("mcpServers", {})
+        expected = {**document, "mcpServers": {**servers, name: ENTRIES[host]}}
+        assert expected == without_comments(edited)
+        if name not in servers:
             # All characters of the old text are there, in order.
             rest = iter(edited)
             assert all(letter in rest for letter in text if not letter.isspace())
@@ -72,19 +105,20 @@ def test_a_set_member_changes_nothing_else(comments):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("comments", [False, True])
-def test_a_removed_member_takes_nothing_else(comments):
-    """Only the member is removed; without such a member the text is unchanged."""
+@hosts
+def test_a_removed_entry_takes_nothing_else(edit, host):
+    """Only the entry is removed; without such an entry the text is unchanged."""
 
-    @given(drawn=texts(comments), outer=names, name=names)
-    def check(drawn, outer, name):
+    @drawing
+    @given(drawn=texts(host), name=st.sampled_from("abc"))
+    def check(drawn, name):
         document, text = drawn
-        edited = remove_member(text, (outer, name), comments=comments)
-        if name not in document.get(outer, {}):
+        edited, _ = edit(host, text, name, "--remove")
+        if name not in document.get("mcpServers", {}):
             assert text == edited
             return
-        inner = {key: value for key, value in document[outer].items() if key != name}
-        assert {**document, outer: inner} == read_json_text(edited, comments=comments)
+        inner = {key: value for key, value in document["mcpServers"].items() if key != name}
+        assert {**document, "mcpServers": inner} == without_comments(edited)
         assert edited.count("// one") <= text.count("// one")
 
     check()
@@ -94,60 +128,55 @@ SETTINGS = """\
 {
     // My theme.
     "theme": "dark", // not light
-    "servers": {
+    "mcpServers": {
         "one": {"command": "x"} // the first
     },
 }
 """
 
 
-def test_an_added_member_looks_like_its_neighbours():
+def test_an_added_entry_looks_like_its_neighbours(edit):
     """Indentation and comments are as in the rest of the file."""
-    edited = set_member(SETTINGS, ("servers", "two"), {"url": "y"}, comments=True)
+    edited, _ = edit(COMMENTED, SETTINGS, "two", URL)
 
-    assert (
-        edited
-        == """\
-{
-    // My theme.
-    "theme": "dark", // not light
-    "servers": {
-        "one": {"command": "x"}, // the first
-        "two": {
-            "url": "y"
-        }
-    },
-}
-"""
+    assert edited == SETTINGS.replace(
+        "} // the first\n",
+        f'}}, // the first\n        "two": {{\n            "httpUrl": "{URL}"\n        }}\n',
     )
-    assert SETTINGS.replace("}, // the", "} // the") == remove_member(
-        edited, ("servers", "two"), comments=True
-    )
+    removed, _ = edit(COMMENTED, edited, "two", "--remove")
+    assert SETTINGS.replace("}, // the", "} // the") == removed
 
 
-def test_an_added_object_goes_to_the_end():
+def test_an_added_object_goes_to_the_end(edit):
     """A missing object of the servers is added at the end, also after a trailing comma."""
-    edited = set_member(SETTINGS, ("others", "two"), 1, comments=True)
+    edited, _ = edit(COMMENTED, SETTINGS.replace("mcpServers", "others"), "two", URL)
 
-    end = '    },\n    "others": {\n        "two": 1\n    },\n}\n'
-    assert edited.endswith(end)
+    end = f'    }},\n    "mcpServers": {{\n        "two": {{\n            "httpUrl": "{URL}"\n'
+    assert edited.endswith(f"{end}        }}\n    }},\n}}\n")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", '{\n  "s": {\n    "n": 1\n  }\n}\n'),
-        ("{}", '{\n  "s": {\n    "n": 1\n  }\n}'),
-        ('{"a": 1}', '{"a": 1,\n  "s": {\n    "n": 1\n  }\n}'),
-        ('{"s": {}}', '{"s": {\n  "n": 1\n}}'),
-        ('{\r\n\t"a": 1\r\n}', '{\r\n\t"a": 1,\r\n\t"s": {\r\n\t\t"n": 1\r\n\t}\r\n}'),
-        ('{\n "s": {"n": 2, "m": 3}}', '{\n "s": {"n": 1, "m": 3}}'),
-        ('{"s": {"n": 0}, "s": {"n": 2}}', '{"s": {"n": 0}, "s": {"n": 1}}'),
+        ("", '{\n  "s": {\n    "n": {\n      "url": "u"\n    }\n  }\n}\n'),
+        ("{}", '{\n  "s": {\n    "n": {\n      "url": "u"\n    }\n  }\n}'),
+        ('{"a": 1}', '{"a": 1,\n  "s": {\n    "n": {\n      "url": "u"\n    }\n  }\n}'),
+        ('{"s": {}}', '{"s": {\n  "n": {\n    "url": "u"\n  }\n}}'),
+        (
+            '{\r\n\t"a": 1\r\n}',
+            '{\r\n\t"a": 1,\r\n\t"s": {\r\n\t\t"n": {\r\n\t\t\t"url": "u"\r\n\t\t}\r\n\t}\r\n}',
+        ),
+        ('{\n "s": {"n": 2, "m": 3}}', '{\n "s": {"n": {\n  "url": "u"\n }, "m": 3}}'),
+        (
+            '{"s": {"n": 0}, "s": {"n": 2}}',
+            '{"s": {"n": 0}, "s": {"n": {\n  "url": "u"\n}}}',
+        ),
     ],
 )
-def test_small_files(text, expected):
+def test_small_files(edit, text, expected):
     """Empty files, files of one line and files with CRLF keep their form."""
-    assert expected == set_member(text, ("s", "n"), 1, comments=False)
+    expected = expected.replace('"s"', '"mcpServers"').replace('"u"', f'"{URL}"')
+    assert (expected, "") == edit(PLAIN, text.replace('"s"', '"mcpServers"'), "n", URL)
 
 
 @pytest.mark.parametrize(
@@ -162,41 +191,42 @@ def test_small_files(text, expected):
         ("", ""),
     ],
 )
-def test_small_files_without_a_member(text, expected):
-    """Commas are removed with the member that they belong to."""
-    assert expected == remove_member(text, ("s", "n"), comments=False)
+def test_small_files_without_an_entry(edit, text, expected):
+    """Commas are removed with the entry that they belong to."""
+    text, expected = (each.replace('"s"', '"mcpServers"') for each in (text, expected))
+    assert expected == edit(PLAIN, text, "n", "--remove")[0]
 
 
 @pytest.mark.parametrize(
-    ("text", "comments", "message"),
+    ("text", "host", "message"),
     [
-        ("{", False, "line 1, column 2: a name in quotes is missing here"),
-        ("{1: 2}", False, "line 1, column 2: a name in quotes"),
-        ('{"a" 1}', False, "line 1, column 6: a colon is missing"),
-        ('{"a": }', False, "line 1, column 7: a JSON value is missing"),
-        ('{"a": 01}', False, "a JSON value is missing"),
-        ('{"a": "\t"}', False, "a JSON value is missing"),
-        ('{"a": 1 "b": 2}', False, "line 1, column 9: a comma or } is missing"),
-        ('{"a": [1 2]}', False, "a comma or ] is missing"),
-        ('{"a": 1,}', False, "line 1, column 8: a comma before }"),
-        ('{\n// x\n"a": 1}', False, "line 2, column 1: a name in quotes is missing here (the host"),
-        ("{} x", True, "line 1, column 4: unexpected text"),
-        ('{"a": /* 1}', True, "a JSON value is missing"),
-        ('{"a": ' + "[" * (MAX_DEPTH + 2), True, "nested too deep"),
-        ("[]", False, "the whole is [], not an object"),
-        ('{"s": null}', False, "s is null, not an object"),
+        ("{", PLAIN, "line 1, column 2: a name in quotes is missing here"),
+        ("{1: 2}", PLAIN, "line 1, column 2: a name in quotes"),
+        ('{"a" 1}', PLAIN, "line 1, column 6: a colon is missing"),
+        ('{"a": }', PLAIN, "line 1, column 7: a JSON value is missing"),
+        ('{"a": 01}', PLAIN, "a JSON value is missing"),
+        ('{"a": "\t"}', PLAIN, "a JSON value is missing"),
+        ('{"a": 1 "b": 2}', PLAIN, "line 1, column 9: a comma or } is missing"),
+        ('{"a": [1 2]}', PLAIN, "a comma or ] is missing"),
+        ('{"a": 1,}', PLAIN, "line 1, column 8: a comma before }"),
+        ('{\n// x\n"a": 1}', PLAIN, "line 2, column 1: a name in quotes is missing here (the host"),
+        ("{} x", COMMENTED, "line 1, column 4: unexpected text"),
+        ('{"a": /* 1}', COMMENTED, "a JSON value is missing"),
+        ('{"a": ' + "[" * 1000, COMMENTED, "nested too deep"),
+        ("[]", PLAIN, "the whole is [], not an object"),
+        ('{"mcpServers": null}', PLAIN, "mcpServers is null, not an object"),
     ],
 )
-def test_faults(text, comments, message):
+def test_faults(edit, text, host, message):
     """A file that cannot be read, or has another form, is refused with the position."""
-    with pytest.raises(EditError) as caught:
-        set_member(text, ("s", "n"), 1, comments=comments)
+    edited, err = edit(host, text, "n", URL)
 
-    assert message in str(caught.value)
+    assert edited == text
+    assert message in err
 
 
-def test_half_a_letter_is_escaped():
-    """Half of a surrogate pair is escaped."""
-    edited = set_member("{}", ("s",), "\ud800", comments=False)
+def test_half_a_letter_is_escaped(edit):
+    """A word of the command line may be half of a surrogate pair; it is escaped."""
+    edited, _ = edit(PLAIN, "{}", "n", "--", "true", "\ud800")
 
-    assert json.loads(edited.encode()) == {"s": "\ud800"}
+    assert json.loads(edited)["mcpServers"]["n"]["args"] == ["\ud800"]

@@ -1,17 +1,15 @@
-"""Edits of TOML text: one table changes, and all else stays."""
+"""Settings in TOML: one table changes, and all else stays."""
 
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.cli.hosts._json_edit import EditError
-from noizu_mcp.cli.hosts._toml_edit import read_toml_text, remove_table, set_table
-
-letters = st.characters(exclude_categories=["Cs"])
-words = st.text(letters, max_size=6)
-tables = st.dictionaries(words, words | st.lists(words, max_size=3), max_size=3)
+URL = "https://x.example/mcp"
+ENTRY = {"url": URL}
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+names = words.filter(lambda name: name and "=" not in name)
 
 TEXT = """\
 # Mine.
@@ -34,73 +32,101 @@ text = '''
 """
 
 
+@pytest.fixture
+def settings_file(folder):
+    """The settings of Codex in a project."""
+    (folder / ".codex").mkdir()
+    return folder / ".codex" / "config.toml"
+
+
+@pytest.fixture
+def edit(run, settings_file):
+    """Install a server into a text, or remove it; return the new text, and the error."""
+
+    def edit(text, name, *words):
+        settings_file.write_bytes(text.encode())
+        # The command of a server goes last.
+        at = words.index("--") if "--" in words else len(words)
+        options = ("--scope", "project", "--name", name)
+        _, _, err = run("install", "codex", *words[:at], *options, *words[at:])
+        return settings_file.read_bytes().decode(), err
+
+    return edit
+
+
 @pytest.mark.slow
-@given(table=tables, name=st.text(letters, min_size=1, max_size=6))
-def test_an_added_table_changes_nothing_else(table, name):
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(env=st.dictionaries(names, words, max_size=3), value=words)
+def test_an_added_table_changes_nothing_else(edit, env, value):
     """The new text begins with the old one, and the table has its values."""
-    if name in ("one", "two"):
-        return
-    edited = set_table(TEXT, ("mcp_servers", name), table)
+    variables = [word for name, text in env.items() for word in ("--env", f"{name}={text}")]
+    edited, _ = edit(TEXT, "n", *variables, "--", "true", value)
 
     assert edited.startswith(TEXT)
-    assert table == tomllib.loads(edited)["mcp_servers"][name]
-    again = set_table(edited, ("mcp_servers", name), {"command": "z"})
-    assert tomllib.loads(again)["mcp_servers"][name] == {"command": "z"}
-    assert tomllib.loads(TEXT) == tomllib.loads(remove_table(again, ("mcp_servers", name)))
+    table = tomllib.loads(edited)["mcp_servers"]["n"]
+    assert (table["args"], table.get("env", {})) == ([value], env)
+    again, _ = edit(edited, "n", URL)
+    assert tomllib.loads(again)["mcp_servers"]["n"] == ENTRY
+    assert tomllib.loads(TEXT) == tomllib.loads(edit(again, "n", "--remove")[0])
 
 
-def test_a_table_in_the_middle():
+def test_a_table_in_the_middle(edit):
     """It is replaced in place, with its subtables; comments around it stay."""
-    edited = set_table(TEXT, ("mcp_servers", "two"), {"url": "u", "env": {"B c": "2"}})
+    edited, _ = edit(TEXT, "two", URL, "--header", "B=2")
 
-    assert '# The second one.\n[mcp_servers.two]\nurl = "u"\nenv = { "B c" = "2" }\n# The' in edited
+    table = f'# The second one.\n[mcp_servers.two]\nurl = "{URL}"\nhttp_headers = {{ b = "2" }}\n#'
+    assert table in edited
     assert "A =" not in edited
-    removed = remove_table(edited, ("mcp_servers", "two"))
+    removed, _ = edit(edited, "two", "--remove")
     assert "two]" not in removed
     assert "# The second one.\n# The end of two.\n\n[other]" in removed
-    assert "[other]" in remove_table(removed, ("mcp_servers", "one"))
+    assert "[other]" in edit(removed, "one", "--remove")[0]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", '[s.n]\na = "b"\n'),
-        ("x = 1", 'x = 1\n\n[s.n]\na = "b"\n'),
-        ("x = 1\r\n", 'x = 1\r\n\r\n[s.n]\r\na = "b"\r\n'),
-        ("[ s . 'n' ]\nc = 1\n\n[t]\n", '[s.n]\na = "b"\n\n[t]\n'),
+        ("", '[mcp_servers.n]\nurl = "u"\n'),
+        ("x = 1", 'x = 1\n\n[mcp_servers.n]\nurl = "u"\n'),
+        ("x = 1\r\n", 'x = 1\r\n\r\n[mcp_servers.n]\r\nurl = "u"\r\n'),
+        ("[ mcp_servers . 'n' ]\nc = 1\n\n[t]\n", '[mcp_servers.n]\nurl = "u"\n\n[t]\n'),
     ],
 )
-def test_small_texts(text, expected):
+def test_small_texts(edit, text, expected):
     """Empty texts, texts without a final newline and texts with CRLF keep their form."""
-    assert expected == set_table(text, ("s", "n"), {"a": "b"})
+    assert (expected.replace('"u"', f'"{URL}"'), "") == edit(text, "n", URL)
 
 
-@pytest.mark.parametrize("text", ["", "x = 1\n", "s = 1\n", "[s.m]\n"])
-def test_nothing_to_remove(text):
+@pytest.mark.parametrize("text", ["", "x = 1\n", "mcp_servers = 1\n", "[mcp_servers.m]\n"])
+def test_nothing_to_remove(edit, text):
     """A text without the table is unchanged."""
-    assert text == remove_table(text, ("s", "n"))
+    edited, err = edit(text, "n", "--remove")
+
+    assert edited == text
+    assert "has no server n" in err
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "s = { n = { a = 1 } }\n",
-        "[s]\nn = { a = 1 }\n",
-        "[s]\nn.a = 1\n",
-        "[s.n]\na = [\n[1],\n]\n",
-        "x = '''\n[s.n]\n'''\n",
+        "mcp_servers = { n = { a = 1 } }\n",
+        "[mcp_servers]\nn = { a = 1 }\n",
+        "[mcp_servers]\nn.a = 1\n",
+        "[mcp_servers.n]\na = [\n[1],\n]\n",
+        "x = '''\n[mcp_servers.n]\n'''\n",
     ],
 )
-def test_other_forms_are_left_alone(text):
+def test_other_forms_are_left_alone(edit, text):
     """A table that is not written with headers is refused, not damaged."""
-    with pytest.raises(EditError, match="only you can change"):
-        set_table(text, ("s", "n"), {"a": "b"})
-    if "'''" not in text and "[[" not in text:
-        with pytest.raises(EditError, match="only you can change"):
-            remove_table(text, ("s", "n"))
+    edited, err = edit(text, "n", URL)
+    assert edited == text
+    assert "only you can change" in err
+    if "'''" not in text and "[\n[1]" not in text:
+        edited, err = edit(text, "n", "--remove")
+        assert edited == text
+        assert "only you can change" in err
 
 
-def test_text_that_is_not_toml():
+def test_text_that_is_not_toml(edit):
     """It is refused with the position."""
-    with pytest.raises(EditError, match="line 1"):
-        read_toml_text("a = = 1")
+    assert "line 1" in edit("a = = 1", "n", URL)[1]

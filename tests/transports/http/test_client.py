@@ -26,7 +26,6 @@ from noizu_mcp import (
     TransportError,
     connect,
 )
-from noizu_mcp.client import _list_reader
 from noizu_mcp.engine import Outgoing, Unanswered, single_failure
 from noizu_mcp.jsonrpc import _decode, decode, read_message
 from noizu_mcp.protocol import LATEST_HANDSHAKE, STATELESS
@@ -549,21 +548,6 @@ async def test_coming_back_has_an_end(monkeypatch):
                 await client.call_tool("t")
     seen = [heard for heard in script.of("GET") if "last-event-id" in heard.headers]
     assert len(seen) == 5
-
-
-@pytest.mark.parametrize(
-    ("retry", "failures", "idle", "seconds"),
-    [
-        *((None, 0, 0, 1), (None, 1, 0, 2), (None, 9, 0, 60), (None, 0, 9, 1)),
-        *((0.5, 0, 0, 0.5), (0.5, 1, 0, 2), (0.5, 0, 1, 0.5), (0.5, 0, 9, 1), (90.0, 4, 9, 90)),
-        *((0.0, 0, 0, 0.1), (0.0, 0, 1, 0.2), (0.0, 0, 2000, 1), (0.0, 1, 0, 2)),
-    ],
-)
-def test_how_long_to_wait(retry, failures, idle, seconds):
-    """The server sets the pause, above a minimum; streams without a message make it longer."""
-    parser = _event_reader.EventParser(10)
-    parser.retry = retry
-    assert parser.resume_delay(failures, idle) == seconds
 
 
 @pytest.mark.parametrize("event", ["data:\n", ":\n", "data: no json\n"])
@@ -1104,16 +1088,17 @@ async def test_arguments_in_headers(caplog):
     assert second == {"mcp-param-region": ""}
 
 
-async def test_headers_of_many_tools(monkeypatch):
-    """The number of known definitions is bounded, and the last ones are kept."""
-    monkeypatch.setattr(_list_reader, "MAX_MIRRORED", 2)
+async def test_headers_of_many_tools():
+    """The definitions of 10,000 tools are known; the tool that was listed first is dropped."""
+    names = ["a", "b", *(f"t{number}" for number in range(9998)), "a", "c"]
 
-    async def three(heard):
-        listed = [{**HEADED, "name": name} for name in "abca"]
+    async def listing(heard):
+        listed = [{**HEADED, "name": name} for name in names]
         result = {"resultType": "complete", "tools": listed, "ttlMs": 0, "cacheScope": "public"}
         await heard.result(result)
 
-    async with serving(Script(server_discover=modern, tools_call=done, tools_list=three)) as script:
+    answers = {"server_discover": modern, "tools_call": done, "tools_list": listing}
+    async with serving(Script(**answers)) as script:
         async with connect(script.url) as client:
             await client.list_tools()
             for name in "abc":

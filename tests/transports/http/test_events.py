@@ -127,3 +127,18 @@ def test_chunks_mean_nothing(lines, data):
 def test_any_bytes_are_survived(chunks):
     """Only the size limit is an error."""
     parse(*chunks)
+
+
+@pytest.mark.parametrize(
+    ("retry", "failures", "idle", "seconds"),
+    [
+        *((None, 0, 0, 1), (None, 1, 0, 2), (None, 9, 0, 60), (None, 0, 9, 1)),
+        *((0.5, 0, 0, 0.5), (0.5, 1, 0, 2), (0.5, 0, 1, 0.5), (0.5, 0, 9, 1), (90.0, 4, 9, 90)),
+        *((0.0, 0, 0, 0.1), (0.0, 0, 1, 0.2), (0.0, 0, 2000, 1), (0.0, 1, 0, 2)),
+    ],
+)
+def test_how_long_to_wait(retry, failures, idle, seconds):
+    """The server sets the pause, above a minimum; streams without a message make it longer."""
+    parser = EventParser(10)
+    parser.retry = retry
+    assert parser.resume_delay(failures, idle) == seconds
