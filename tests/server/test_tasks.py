@@ -404,7 +404,7 @@ async def test_times_on_the_wire_are_never_nothing(nursery):
 
 
 async def test_a_change_of_a_task_that_is_gone_is_not_sent(nursery):
-    """Subscribers get the state of a task, so they get nothing once there is none."""
+    """Subscribers get the state of a task, so without the task they get nothing."""
 
     class Subscriber:
         def tell(self, change, notice):
