@@ -174,6 +174,8 @@ async def test_the_end_of_a_connection_ends_the_wait(autojump_clock):
         await ours.aclose()
     assert trio.current_time() < 60
     await ask("c", 1, "before c was sent")
+    with pytest.raises(ConnectionClosed), served.pending.end_with_connection():
+        await trio.sleep_forever()
 
 
 async def test_an_answer_finds_its_request(asking, autojump_clock):

@@ -11,6 +11,7 @@ import trio.testing
 from noizu_mcp.engine import (
     InboundRequest,
     InFlight,
+    TaskScope,
     ThrottledLog,
     is_crash,
     run_eager,
@@ -239,6 +240,21 @@ def test_a_closed_leader_closes_its_handler():
     driver.send(None)
     driver.close()
     assert closed == [True]
+
+
+async def test_a_scope_that_was_cancelled_is_not_kept():
+    """A scope stays entered for the next work of its task, unless it was cancelled."""
+    scopes = TaskScope(keeps=True)
+    with scopes:
+        first = scopes.enter()
+    with scopes:
+        assert scopes.enter() is first
+        first.cancel()
+    with scopes:
+        assert scopes.enter() is not first
+        await trio.lowlevel.checkpoint()
+        scopes.keeps = False
+    assert scopes.scope is None
 
 
 class Requests(InFlight):
