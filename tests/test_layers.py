@@ -199,7 +199,7 @@ LATE = {
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_client_metrics", "._series"): "the same",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
-    ("client/_connect", "._recording"): "loads with the first listener of a client",
+    ("client/_connect", "._emitter"): "loads with the first listener of a client",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
     ("transports/http/client/_backend", "."): "`_network`: httpx2, loads with the first URL",
     ("transports/http/client/_backend", "urllib.request"): "httpx2 loads it, with the first URL",

@@ -242,7 +242,7 @@ def _make_session(
 ) -> ClientSession:
     if telemetry is None:
         return ClientSession(stream, side)
-    from ._recording import RecordedSession
+    from ._emitter import RecordedSession
 
     return RecordedSession(stream, side, telemetry, carrier)
 

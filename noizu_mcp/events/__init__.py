@@ -1,20 +1,20 @@
 """Events of servers and clients for listeners. May import: types, jsonrpc, protocol, engine."""
 
 from .._util import publish as _publish
+from ._emitter import MAX_TEXT as MAX_TEXT
+from ._emitter import EventEmitter as EventEmitter
+from ._emitter import Place as Place
+from ._emitter import cut_id as cut_id
+from ._emitter import make_event as make_event
+from ._emitter import next_key as next_key
+from ._emitter import observe_message as observe_message
+from ._emitter import observe_notice as observe_notice
+from ._emitter import read_trace as read_trace
 from ._event import Event as Event
 from ._event import EventKind as EventKind
 from ._event import Listen as Listen
 from ._event import Listener as Listener
 from ._event import Outcome as Outcome
-from ._recording import MAX_TEXT as MAX_TEXT
-from ._recording import Place as Place
-from ._recording import Recording as Recording
-from ._recording import cut_id as cut_id
-from ._recording import make_event as make_event
-from ._recording import next_key as next_key
-from ._recording import observe_message as observe_message
-from ._recording import observe_notice as observe_notice
-from ._recording import read_trace as read_trace
 from ._telemetry import Telemetry as Telemetry
 from ._telemetry import check_listeners as check_listeners
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
     from ..engine import AbandonedThreads, ThrottledLog
-    from ..events import Place, Recording, Telemetry
+    from ..events import EventEmitter, Place, Telemetry
     from ..protocol import Revision
     from ..types import ReadResult, RequireScopes
     from ._server_context import ServerContext
@@ -159,8 +159,8 @@ class HandledRequest(Protocol):
         """The threads of sync handlers."""
 
     @property
-    def recording(self) -> "Recording | None":
-        """The recording of the request or task; None without listeners."""
+    def emitter(self) -> "EventEmitter | None":
+        """The emitter of the request or task; None without listeners."""
 
     @property
     def input_responses(self) -> JSONMapping:

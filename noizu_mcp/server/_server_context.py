@@ -39,7 +39,7 @@ from ._contracts import (
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
-    from ..events import Recording
+    from ..events import EventEmitter
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from .policies._capability import IssuedCapability
     from .policies._policy import CallKind
@@ -99,7 +99,7 @@ class ServerContext(Context[Any]):
     """
 
     __slots__ = (
-        "_recording",
+        "_emitter",
         "admitted",
         "chain",
         "held",
@@ -133,27 +133,27 @@ class ServerContext(Context[Any]):
             self.chain: tuple[str, ...] = ()
             self.tool: str | None = None
             self.held: IssuedCapability | None = None
-            self._recording: Recording | None = None
+            self._emitter: EventEmitter | None = None
         else:
             self.session = like.session
             self.chain, self.tool, self.held = like.chain, like.tool, like.held
-            self._recording = like.recording
+            self._emitter = like.emitter
 
     def nested(
-        self, name: str, held: "IssuedCapability", recording: "Recording | None"
+        self, name: str, held: "IssuedCapability", emitter: "EventEmitter | None"
     ) -> "ServerContext":
         """Make the context of a call that the handler makes.
 
         Args:
             name: The name of the tool.
             held: The capability of the call.
-            recording: Its recording; None without listeners.
+            emitter: Its emitter; None without listeners.
         """
         inner = ServerContext(self.request, self.running, self)
         inner.provided = self.provided
         inner.chain, inner.tool, inner.held = self.around, name, held
-        if recording is not None:
-            inner._recording = recording
+        if emitter is not None:
+            inner._emitter = emitter
         return inner
 
     def of_mounted(self, running: Running, mounted: MountedView) -> "ServerContext":
@@ -235,9 +235,9 @@ class ServerContext(Context[Any]):
         return self.request.completion_arguments
 
     @property
-    def recording(self) -> "Recording | None":
-        """The recording of the call; None without listeners."""
-        return self._recording or self.request.recording
+    def emitter(self) -> "EventEmitter | None":
+        """The emitter of the call; None without listeners."""
+        return self._emitter or self.request.emitter
 
     @property
     def protocol_version(self) -> str:
@@ -295,8 +295,8 @@ class ServerContext(Context[Any]):
 
     def note_coercion(self) -> None:
         """Record for listeners that some text arguments were converted to other types."""
-        if self.recording is not None:
-            self.recording.coerced = True
+        if self.emitter is not None:
+            self.emitter.coerced = True
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None

@@ -35,15 +35,15 @@ from ..engine import (
     TooManyAbandoned,
     is_crash,
 )
-from ..events import Recording
+from ..events import EventEmitter
 from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered
 from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
 from ._contracts import EMPTY, TaskStart
 from ._server_context import NOT_SENT, ServerContext
 from .calls._client_abilities import prepare_question
+from .calls._emitters import RequestEmitter
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
-from .calls._recordings import RequestRecording
 from .calls._scope_checks import check_request_scopes, denial, needed
 
 if TYPE_CHECKING:
@@ -143,10 +143,10 @@ class ServerRequest(InboundRequest):
 
     def _begin_recorded(self) -> Job | None:
         """Begin the request inside the context managers of the listeners."""
-        self.observer = recording = RequestRecording(self.request, self.context, self.size)
-        with self.running.server.telemetry.around(recording.event):
+        self.observer = emitter = RequestEmitter(self.request, self.context, self.size)
+        with self.running.server.telemetry.around(emitter.event):
             job = self.begin()
-        return None if job is None else partial(recording.run, job)
+        return None if job is None else partial(emitter.run, job)
 
     async def _route_prepared(self, feature: str) -> None:
         """Do the rest of the work after the providers were asked."""
@@ -378,9 +378,9 @@ class ServerRequest(InboundRequest):
         return self.running.server.threads.of(self.envelope.origin.client)
 
     @property
-    def recording(self) -> Recording | None:
-        """The recording of the request; None without listeners."""
-        return self.observer if isinstance(self.observer, RequestRecording) else None
+    def emitter(self) -> EventEmitter | None:
+        """The emitter of the request; None without listeners."""
+        return self.observer if isinstance(self.observer, RequestEmitter) else None
 
     @property
     def input_responses(self) -> JSONMapping:

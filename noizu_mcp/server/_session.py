@@ -232,7 +232,7 @@ class _NoRequest:
     request_state: str | None = None
     completion_arguments: Mapping[str, str] = EMPTY
     cancelled = False
-    recording = None
+    emitter = None
     asker = None
     task_start = None
 

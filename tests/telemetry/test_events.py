@@ -23,7 +23,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.auth import BearerAuth, StaticVerifier
-from noizu_mcp.events import MAX_TEXT, Event, Listener, Recording, Telemetry
+from noizu_mcp.events import MAX_TEXT, Event, EventEmitter, Listener, Telemetry
 from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw, soon
@@ -719,7 +719,7 @@ def test_the_base_listener_ignores_everything():
 
 async def test_nothing_runs_without_listeners(server, monkeypatch):
     """Without listeners no event is made."""
-    monkeypatch.setattr(Recording, "__init__", None)
+    monkeypatch.setattr(EventEmitter, "__init__", None)
     for name in ("emit", "around"):
         monkeypatch.setattr(Telemetry, name, None)
 

@@ -20,9 +20,9 @@ from .._contracts import EMPTY
 from ..policies._capability import IssuedCapability
 from ..policies._policy_set import is_guarded
 from ._call import ToolCall
+from ._emitters import NestedCallEmitter
 from ._invoke import ASKED, ending_of, read_any, within
 from ._policy_checks import admit, admit_within, call_of, hide, note_decision
-from ._recordings import NestedRecording
 from ._scope_checks import check_scopes
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class NestedCall(ToolCall):
         capability: Narrows what the tool may call; see `Context.call_tool`.
     """
 
-    __slots__ = ("_capability", "recording")
+    __slots__ = ("_capability", "emitter")
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class NestedCall(ToolCall):
     ) -> None:
         super().__init__(ctx.request, ctx.running.server, name, dict(arguments), ctx)
         self._capability = capability
-        self.recording: NestedRecording | None = None
+        self.emitter: NestedCallEmitter | None = None
 
     async def check_policies(self) -> None:
         """Make the context of the call, and check capability, depth, cycles and policies.
@@ -82,7 +82,7 @@ class NestedCall(ToolCall):
         """
         outer, name = self.context, self.name
         held = await self._join(outer)
-        self.made_context = inner = outer.nested(name, held.inner(), self.recording)
+        self.made_context = inner = outer.nested(name, held.inner(), self.emitter)
         most = self.server.options.limits.call_depth
         label, denied = "capability", held.refusal(name, self.arguments)
         if denied is None:
@@ -113,15 +113,15 @@ class NestedCall(ToolCall):
 
     def refuse(self, denied: Denied) -> ToolResult:
         """Return the answer to a call that policies deny."""
-        if self.recording is not None:
-            self.recording.ending = "denied"
+        if self.emitter is not None:
+            self.emitter.ending = "denied"
         return super().refuse(denied)
 
     async def finish(self) -> ToolResult:
         """Run all stages after `find`; see `ToolCall`."""
         result = await super().finish()
-        if self.recording is not None and self.recording.ending is None:
-            self.recording.ending = "input_required" if result is ASKED else ending_of(result)
+        if self.emitter is not None and self.emitter.ending is None:
+            self.emitter.ending = "input_required" if result is ASKED else ending_of(result)
         if result is ASKED:
             # The handler returned `InputRequired`, and its request is answered with it. The calling
             # handler must not go on without a result: it runs again with the answers.
@@ -144,8 +144,8 @@ async def call_nested(
     call.find()
     if not call.server.telemetry.listeners:
         return await call.finish()
-    call.recording = NestedRecording(ctx, name, call.spec)
-    return await call.recording.record(call.finish)
+    call.emitter = NestedCallEmitter(ctx, name, call.spec)
+    return await call.emitter.record(call.finish)
 
 
 async def read_within(ctx: "ServerContext", uri: str) -> "ReadResult":

@@ -19,7 +19,7 @@ from ..._value import JSONMapping
 from ...engine import call_user_code, is_crash, report_waits, run_user_code, unwrap_single
 from ..policies._policy import BoundPolicy, CallKind, Chain, PolicyCall
 from ..policies._policy_set import is_guarded
-from ._recordings import observe_decision
+from ._emitters import observe_decision
 from ._unknown import not_found, unknown, unknown_template
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..._errors import InsufficientScope, McpError
 from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec
 from ...engine import ClientShare, Job
-from ...events import Recording
+from ...events import EventEmitter
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Dispatch, Envelope
 from ...types import TASKS, ToolResult
@@ -27,8 +27,8 @@ from .._server_request import ServerRequest
 from ..asking._live import LiveAsker
 from ..asking._rounds import RoundAsker
 from ..calls._call import ToolCall, as_result
+from ..calls._emitters import observe_task
 from ..calls._invoke import ending_of
-from ..calls._recordings import observe_task
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
 from ..tasks._running_task import RunningTask
@@ -117,7 +117,7 @@ class TaskRequest(ServerRequest):
         request: The request that began the task; it is answered.
         task: The task.
         before: The asker of the request. The task keeps its answers and steps.
-        recording: The recording of the task; None without listeners.
+        emitter: The emitter of the task; None without listeners.
         task_start: Lets the handler call `ctx.start_task()` again.
     """
 
@@ -126,7 +126,7 @@ class TaskRequest(ServerRequest):
         request: ServerRequest,
         task: RunningTask,
         before: RoundAsker | None,
-        recording: Recording | None,
+        emitter: EventEmitter | None,
         *,
         task_start: "BegunTask",
     ) -> None:
@@ -146,12 +146,12 @@ class TaskRequest(ServerRequest):
         self.task = task
         self.asker = LiveAsker(task, before)
         self.task_start = task_start
-        self._recording = recording
+        self._emitter = emitter
 
     @property
-    def recording(self) -> Recording | None:
-        """The recording of the task. The recording of the request has ended."""
-        return self._recording
+    def emitter(self) -> EventEmitter | None:
+        """The emitter of the task. The emitter of the request has ended."""
+        return self._emitter
 
     @property
     def cancelled(self) -> bool:
@@ -296,13 +296,13 @@ class OfferedTask:
         self._ctx.complete({"resultType": "task", **answer})
 
     async def _run(
-        self, task: RunningTask, before: RoundAsker | None, recording: Recording | None
+        self, task: RunningTask, before: RoundAsker | None, emitter: EventEmitter | None
     ) -> JSONMapping:
         # A step of the request may still run. It must be recorded before the task looks for it, or
         # its side effect would happen twice.
         await self._left.wait()
         begun = BegunTask(self.begins_itself)
-        request = TaskRequest(self._ctx, task, before, recording, task_start=begun)
+        request = TaskRequest(self._ctx, task, before, emitter, task_start=begun)
         try:
             enter_task()
             result = as_result(await self._call.on_request(request).run())

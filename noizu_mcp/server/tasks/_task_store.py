@@ -22,8 +22,8 @@ from ..._limits import PART, Limits
 from ...engine import crashes_logged
 from ...events import Telemetry
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from ..calls._emitters import TaskEmitter
 from ..calls._invoke import TIMED_OUT
-from ..calls._recordings import TaskRecording
 from ..registry._server_options import ServerOptions
 from ._running_task import RunningTask
 from ._task_change import TaskChange
@@ -313,7 +313,7 @@ class TaskStore:
         task: RunningTask,
         work: Work,
         timeout: float | None,
-        record: TaskRecording | None = None,
+        record: TaskEmitter | None = None,
     ) -> None:
         """Run a task.
 
@@ -321,7 +321,7 @@ class TaskStore:
             task: The task.
             work: The work. An `McpError` that it raises is sent to the client.
             timeout: Seconds; None for the lifetime of the task.
-            record: The recording for listeners; None without listeners.
+            record: The emitter for listeners; None without listeners.
         """
         if timeout is not None:
             task.expire_at(trio.current_time() + timeout)

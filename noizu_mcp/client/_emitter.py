@@ -11,7 +11,16 @@ from typing import Any, Final
 from .._errors import McpError, RequestTimeout
 from .._value import JSONObject
 from ..engine import MessageStream
-from ..events import MAX_TEXT, Event, EventKind, Outcome, Recording, Telemetry, next_key, read_trace
+from ..events import (
+    MAX_TEXT,
+    Event,
+    EventEmitter,
+    EventKind,
+    Outcome,
+    Telemetry,
+    next_key,
+    read_trace,
+)
 from ..jsonrpc import Batch, Decoded, Notification, Request
 from ..protocol import PeerEvent
 from ..transports import LineStream, MemoryStream
@@ -106,8 +115,8 @@ class RecordedSession(ClientSession):
             name=name,
             target=None if is_uri else name,
         )
-        recording = Recording(self.telemetry, event)
-        with recorded(recording), self.telemetry.around(event):
+        emitter = EventEmitter(self.telemetry, event)
+        with recorded(emitter), self.telemetry.around(event):
             carried = self.telemetry.trace_context(event)
             own = params.get("_meta", {})
             if carried and isinstance(own, Mapping):
@@ -115,7 +124,7 @@ class RecordedSession(ClientSession):
                 meta = {**carried, **own}
                 request = request._replace(params={**params, "_meta": meta})
             result = await super().send_request(request, **options)
-            recording.end(_outcome_of(request, result))
+            emitter.end(_outcome_of(request, result))
         return result
 
     def observe_received(self, message: Decoded, event: PeerEvent | None, size: int | None) -> None:
@@ -151,26 +160,26 @@ class _RecordedAnswerer(Answerer):
         meta = params.get("_meta")
         trace = read_trace(meta if isinstance(meta, Mapping) else {})
         event = session.event("start", method)._replace(trace=trace)
-        recording = Recording(session.telemetry, event)
-        with recorded(recording), session.telemetry.around(event):
+        emitter = EventEmitter(session.telemetry, event)
+        with recorded(emitter), session.telemetry.around(event):
             answer = await super().answer(method, params)
-            recording.end("ok")
+            emitter.end("ok")
         return answer
 
 
 @contextmanager
-def recorded(recording: Recording) -> Iterator[None]:
-    """End a recording with the exception of the block."""
+def recorded(emitter: EventEmitter) -> Iterator[None]:
+    """End an emitter with the exception of the block."""
     try:
         yield
     except McpError as error:
-        recording.end("error", error.code)
+        emitter.end("error", error.code)
         raise
     except Exception as error:
-        recording.end("timed_out" if isinstance(error, RequestTimeout) else "error")
+        emitter.end("timed_out" if isinstance(error, RequestTimeout) else "error")
         raise
     except BaseException:  # trio.Cancelled: the caller has given up
-        recording.end("cancelled")
+        emitter.end("cancelled")
         raise
 
 

@@ -1,8 +1,8 @@
-"""Recordings of requests, tasks and nested calls. Without a listener nothing here runs.
+"""Emitters of requests, tasks and nested calls. Without a listener nothing here runs.
 
-Theory of operation. A recording belongs to one request or task: its constructor emits the start,
+Theory of operation. An emitter belongs to one request or task: its constructor emits the start,
 `end` emits the only end. `mark` and `observe_result` store an outcome, the answer or the
-cancellation ends the recording, and later outcomes are ignored. A task has its own recording, which
+cancellation ends the emitter, and later outcomes are ignored. A task has its own emitter, which
 ends in a `finally`.
 """
 
@@ -16,10 +16,10 @@ from ...engine import Ending, Job, is_crash
 from ...events import (
     MAX_TEXT,
     Event,
+    EventEmitter,
     EventKind,
     Outcome,
     Place,
-    Recording,
     Telemetry,
     cut_id,
     make_event,
@@ -43,14 +43,14 @@ _METHODS: Final = {
 
 
 class Ends(Protocol):
-    """A task, as its recording uses it."""
+    """A task, as its emitter uses it."""
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
         """The outcome, and the code of the error."""
 
 
-class RequestRecording(Recording):
+class RequestEmitter(EventEmitter):
     """One request of the client; an `engine.RequestObserver`.
 
     Args:
@@ -99,19 +99,19 @@ class RequestRecording(Recording):
             target=None,
             bytes_in=None,
         )
-        recording = Recording(self._telemetry, outbound)
+        emitter = EventEmitter(self._telemetry, outbound)
         try:
             yield
         except McpError as error:
-            recording.end("error", error.code)
+            emitter.end("error", error.code)
             raise
         except BaseException as error:
-            recording.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
+            emitter.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
             raise
-        recording.end("ok")
+        emitter.end("ok")
 
 
-class TaskRecording(Recording):
+class TaskEmitter(EventEmitter):
     """One task: the work that continues after the answer to its request.
 
     Args:
@@ -126,14 +126,14 @@ class TaskRecording(Recording):
         self._task = task
 
     async def run(self, job: Job) -> None:
-        """Run the task, and emit its end; see `Recording`."""
+        """Run the task, and emit its end; see `EventEmitter`."""
         try:
             await super().run(job)
         finally:
             self.end(*self._task.outcome)
 
 
-class NestedRecording(Recording):
+class NestedCallEmitter(EventEmitter):
     """One call of a tool by a handler.
 
     Args:
@@ -172,11 +172,11 @@ class NestedRecording(Recording):
         return result
 
 
-def observe_task(ctx: "ServerContext", task: Ends) -> TaskRecording | None:
-    """Start the recording of a task, if its request is recorded."""
-    if ctx.recording is None:
+def observe_task(ctx: "ServerContext", task: Ends) -> TaskEmitter | None:
+    """Start the emitter of a task, if its request is recorded."""
+    if ctx.emitter is None:
         return None
-    return TaskRecording(ctx.running.server.telemetry, ctx.recording.event, task)
+    return TaskEmitter(ctx.running.server.telemetry, ctx.emitter.event, task)
 
 
 def observe_decision(
@@ -208,7 +208,7 @@ def _within(ctx: "ServerContext", kind: EventKind, method: str) -> Event:
     """Make an event for an action of a handler, or an action on its behalf."""
     revision, session = ctx.envelope.revision, ctx.dispatcher
     place = Place(ctx.transport, revision.name) if session is None else session.place(revision)
-    around = ctx.recording
+    around = ctx.emitter
     principal = ctx.auth
     return make_event(kind, method, place)._replace(
         parent=None if around is None else around.event.key,

@@ -39,7 +39,7 @@ class Place(NamedTuple):
     session: str | None = None
 
 
-class Recording:
+class EventEmitter:
     """One request or task: emits its start when it is made, and its end once.
 
     Args:
@@ -106,10 +106,10 @@ def observe_message(
         method = message.method if isinstance(message, Request) else ""
         answer = event.message
         start = make_event("start", method, place)
-        recording = Recording(
+        emitter = EventEmitter(
             telemetry, start._replace(request_id=cut_id(answer.id), bytes_in=size)
         )
-        recording.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
+        emitter.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
 
 
 def observe_notice(
