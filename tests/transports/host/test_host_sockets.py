@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from noizu_mcp.transports.host import HostOptions, serve_asgi
+from noizu_mcp.transports.host._tls import make_context
 
 
 async def _resolve_to(monkeypatch, *addresses):
@@ -255,6 +256,14 @@ async def test_settings_of_tls_are_handed_through(serve, connect, echo, certific
         with pytest.raises(trio.BrokenResourceError):
             await stream.do_handshake()
     await trio.aclose_forcefully(stream)
+
+
+def test_old_features_of_tls_are_off(certificate):
+    """Versions before 1.2, renegotiation and compression, which a Python client cannot try."""
+    context = make_context(HostOptions(certfile=certificate))
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert ssl.OP_NO_RENEGOTIATION & context.options
+    assert ssl.OP_NO_COMPRESSION & context.options
 
 
 @pytest.mark.parametrize(
