@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 from contextlib import asynccontextmanager
+from sys import _current_frames as frames
+from traceback import walk_stack
 
 import pytest
 import trio
@@ -199,9 +201,14 @@ def test_ctrl_c_while_it_connects():
             await trio.sleep_forever()
             yield
 
+    main = threading.main_thread().ident
+
     def interrupt():
         began.wait(30)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        # Earlier, the signal would reach the client before it waits.
+        while "wait" not in {frame.f_code.co_name for frame, _ in walk_stack(frames()[main])}:
+            pass
+        signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
