@@ -9,7 +9,8 @@ error, or after `MAX_ROUNDS`: a server must not keep the call running forever.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, cast
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, cast
 
 import attrs
 import trio
@@ -21,7 +22,6 @@ from ..engine import PendingRequests, is_crash, single_failure, throttled_log, u
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
-from ._handlers import BoundHandler
 
 #: Maximum rounds of one request, in case a server never stops asking.
 MAX_ROUNDS: Final = 50
@@ -29,6 +29,19 @@ _ACTIONS: Final = ("accept", "decline", "cancel")
 
 #: Sends a request with params; see `answer_rounds`.
 SendRound = Callable[[JSONObject], Awaitable[JSONObject]]
+
+
+class HandlerCalls(Protocol):
+    """The handler of a client, as its session uses it; `BoundHandler` implements this."""
+
+    def connected(self, client: Any) -> AbstractContextManager[None]:
+        """Set the client of the handler while the block runs."""
+
+    def overrides(self, name: str) -> bool:
+        """Tell whether the handler overrides a method."""
+
+    async def call(self, name: str, *args: object, limiter: trio.CapacityLimiter) -> object:
+        """Call a method; see `BoundHandler`."""
 
 
 @attrs.frozen
@@ -45,7 +58,7 @@ class ClientSide:
 
     info: JSONObject
     capabilities: JSONObject
-    handler: BoundHandler
+    handler: HandlerCalls
     limits: Limits
     roots: Sequence[JSONObject] | None
 
