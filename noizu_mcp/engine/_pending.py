@@ -174,8 +174,9 @@ class PendingRequests:
         self._paused = 0
         self._pause_began = 0.0
         self._alarm: trio.CancelScope | None = None  # while the watch runs
-        # Of tasks that answer questions of the peer between two requests.
-        self._answering: set[trio.CancelScope] = set()
+        # Of tasks that answer questions of the peer between two requests. A tuple, since every
+        # idle session of a server would have the memory of an empty set.
+        self._answering: tuple[trio.CancelScope, ...] = ()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -246,13 +247,13 @@ class PendingRequests:
             ConnectionClosed: The connection ended.
         """
         with trio.CancelScope() as scope:
-            self._answering.add(scope)
+            self._answering += (scope,)
             if self._closed:
                 scope.cancel()
             try:
                 yield
             finally:
-                self._answering.discard(scope)
+                self._answering = tuple(each for each in self._answering if each is not scope)
         if scope.cancelled_caught:
             raise ConnectionClosed("the connection ended while questions of the server were open")
 

@@ -139,7 +139,7 @@ class Server(metaclass=ComponentMeta):
     _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
-    def __new__(cls, *args: object, **kwargs: object) -> Self:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the server usable here, so that a subclass may have an `__init__` of its own."""
         if is_abstract(cls) or not hasattr(cls, "options"):
             text = unfinished(cls) or (
