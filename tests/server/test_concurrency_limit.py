@@ -123,6 +123,34 @@ async def test_a_live_call_that_asks_frees_its_slot(autojump_clock):
         assert both.is_set()
 
 
+@pytest.mark.parametrize("version", ["2025-11-25", MODERN])
+async def test_a_question_after_a_nested_call_takes_no_slot(version):
+    """A handler that asks after it has called a tool with a limit takes no slot of that tool."""
+
+    class Calls(Toolkit):
+        @mcp(max_concurrency=1)
+        async def one_at_a_time(self) -> str:
+            return "done"
+
+        @mcp
+        async def call_and_ask(self, ctx: Context) -> str:
+            await ctx.call_tool("one_at_a_time")
+            answer = await ctx.elicit("Name?", Name)
+            await ctx.call_tool("one_at_a_time")
+            return answer.content.name
+
+    class Nested(Server, name="nested", version="1"):
+        tools = [Calls]
+
+    class Ann(ClientHandler):
+        async def handle_elicitation(self, params):
+            return Accept({"name": "Ann"})
+
+    with trio.fail_after(60):
+        async with connect(Nested, version=version, handler=Ann()) as client:
+            assert (await client.call_tool("call_and_ask")).text == "Ann"
+
+
 async def test_a_question_of_a_task_may_have_a_time_of_its_own(autojump_clock):
     """A question of a task may have a timeout; without one it waits while the task lives."""
     async with connect(Office, version=MODERN, capabilities=KNOWS) as client:

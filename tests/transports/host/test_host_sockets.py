@@ -12,6 +12,8 @@ import trio
 from noizu_mcp.transports.host import HostOptions, serve_asgi
 from noizu_mcp.transports.host._tls import make_context
 
+from ...kit.http_client import RawClient
+
 
 async def _resolve_to(monkeypatch, *addresses):
     async def getaddrinfo(*_args, **_kwargs):
@@ -236,6 +238,16 @@ async def test_busy_hosts_say_nothing_without_a_handshake(
         assert await (await connect(host)).rest() == b""
         held.go_on.set()
         assert await client.answer() == (200, b"")
+
+
+async def test_health_checks_on_their_own_port_are_plain(serve, connect, echo, certificate):
+    """A host with TLS answers plain HTTP on its health port."""
+    host = await serve(echo, certfile=certificate, health_port=0, probes=("/healthz",))
+    port = int(host.health_urls[0].rpartition(":")[2])
+    client = RawClient(await trio.open_tcp_stream("127.0.0.1", port))
+    await client.request(path="/healthz", method="GET")
+    assert (await client.answer())[0] == 200
+    await client.stream.aclose()
 
 
 @pytest.mark.parametrize("is_known", [True, False])
