@@ -1,4 +1,4 @@
-r"""What others said, made safe to print.
+r"""Texts of others, made safe to print.
 
 A server, a file or a URL may bring characters that steer a terminal (ANSI sequences, C1 controls),
 that turn a line around (bidi overrides), or that show nothing at all (zero-width characters, tags).

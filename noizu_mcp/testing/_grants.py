@@ -93,7 +93,7 @@ class RegisteredClient:
 
 @attrs.define(eq=False)
 class UserGrant:
-    """What a client is allowed, and by whom.
+    """The permissions of a client, and the user who gave them.
 
     Attributes:
         client_id: The client.

@@ -415,7 +415,7 @@ Stuck().run()
         check=False,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        timeout=10,
+        timeout=60,
     )
     assert process.returncode == -signal.SIGTERM
     assert process.stderr == b"first\n"

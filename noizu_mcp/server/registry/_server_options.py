@@ -53,7 +53,7 @@ CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "r
 
 @attrs.frozen(eq=False, repr=False)
 class Cache(Value):
-    """How long a client may cache a result (2026-07-28 `server/utilities/caching`).
+    """The time for which a client may cache a result (2026-07-28 `server/utilities/caching`).
 
     Attributes:
         ttl: Seconds; 0 if it is stale at once.
