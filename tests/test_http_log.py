@@ -1,4 +1,4 @@
-"""What the HTTP library logs: none of our requests, all requests of the user."""
+"""The log of the HTTP library: no request of the package, all requests of the user."""
 
 import logging
 import threading

@@ -162,7 +162,7 @@ async def test_cut_breaks_the_connection(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("version", REVISIONS)
 async def test_a_server_that_sends_no_more(autojump_clock: MockClock, version: str) -> None:
-    """What it has sent arrives, and then EOF."""
+    """Its sent messages arrive, and then EOF."""
     network = Network(delay=(1.0, 1.0))
     async with connect(network.between(Demo), version=version) as client:
         async with trio.open_nursery() as nursery:

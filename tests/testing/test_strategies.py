@@ -418,7 +418,7 @@ def test_schemas_that_nothing_breaks(schema):
 
 
 def test_schemas_that_contradict_themselves_out_of_sight():
-    """What only the engine finds is reported when a value is drawn."""
+    """A contradiction that only the engine finds is reported when a value is drawn."""
     schema = {"type": "integer", "$ref": "https://json-schema.org/draft/2020-12/schema"}
     with pytest.raises(Unsatisfiable, match="none was found in 40 tries"):
         draw(from_schema(schema), 1_000)
@@ -598,7 +598,7 @@ def test_a_keyword_below_many_levels():
 
 
 def test_a_recursive_schema_below_many_levels():
-    """What contains itself has its least values there."""
+    """A part that contains itself has its least values there."""
     schema = {"$ref": "#/$defs/node"}
     for _ in range(6):
         schema = closed(["a"], a=schema)

@@ -6,7 +6,7 @@ import traceback
 
 
 class Tools:
-    """What the tools do; `fault` is the name of a fault, `error` the exception for a model."""
+    """The work of the tools; `fault` names a fault, `error` is the exception for a model."""
 
     def __init__(self, fault, error):
         self.fault = fault

@@ -53,7 +53,7 @@ def test_reactions_that_are_not(reaction, found):
 
 
 def test_codes():
-    """Where the specification defines a code, another one is wrong."""
+    """Another code is wrong if the specification defines one."""
     assert _judge(message("error", (-32601,)), outcome(ERROR)) is None
     assert _judge(message("error", (-32602,)), outcome(ERROR))
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp import Server, Tool, serve_http
+from noizu_mcp import Schema, Server, Tool, serve_http
 from noizu_mcp.transports.host import serve_asgi
 from noizu_mcp.transports.http import HttpLimits
 
@@ -112,6 +112,73 @@ async def test_half_close_cancels_calls_on_2026_07_28(served):
     await _until(lambda: host.connections == 0)
     server.go_on.set()
     await _until(lambda: server.ended == ["cancelled", "done"])
+
+
+class Hasty(Tool, timeout=10):
+    """Waits until the test lets it go on, for ten seconds at most."""
+
+    class Input(Schema):
+        shield: bool = False
+
+    async def call(self, args, ctx):
+        ctx.server.running.set()
+        with trio.CancelScope(shield=args.shield):
+            await ctx.server.go_on.wait()
+        return "done"
+
+
+class Brief(Server, name="brief", version="1"):
+    tools = [Hasty]
+
+    def __init__(self):
+        super().__init__()
+        self.running = trio.Event()
+        self.go_on = trio.Event()
+
+
+@pytest.mark.parametrize("shield", [False, True])
+@pytest.mark.parametrize("seconds", [1, 20])
+async def test_the_time_of_a_call_is_not_that_of_the_next(nursery, mock_clock, seconds, shield):
+    """A connection is served on after the deadline of an earlier call, met or not."""
+    server, limits = Brief(), HttpLimits(silence=1000)  # so answers are no streams
+    host = await nursery.start(partial(serve_http, server, port=0, limits=limits))
+    client = RawClient(await trio.open_tcp_stream("127.0.0.1", host.port))
+    data = _modern("tools/call", name="hasty", arguments={"shield": shield})
+    ends_itself = seconds < 10 or shield
+    with trio.fail_after(60):
+        await client.send(data)
+        await server.running.wait()
+        mock_clock.jump(seconds)
+        if ends_itself:
+            await trio.testing.wait_all_tasks_blocked()
+            server.go_on.set()
+        assert (b"done" if ends_itself else b"timed out") in (await client.answer())[1]
+        mock_clock.jump(20)
+        server.go_on.set()
+        await trio.testing.wait_all_tasks_blocked()
+        await client.send(data)
+        assert b"done" in (await client.answer())[1]
+    await client.stream.aclose()
+    host.stop()
+
+
+async def test_middleware_may_limit_the_time_of_requests(nursery, caplog):
+    """Middleware may surround each request of a connection with a scope of its own."""
+    app = Brief().asgi()
+
+    async def limited(scope, receive, send):
+        with trio.fail_after(60):
+            await app(scope, receive, send)
+
+    host = await nursery.start(partial(serve_asgi, limited, port=0, lifespan=app.lifespan()))
+    client = RawClient(await trio.open_tcp_stream("127.0.0.1", host.port))
+    app.server.go_on.set()
+    for _ in range(2):
+        await client.send(_modern("tools/call", name="hasty", arguments={}))
+        assert b"done" in (await client.answer())[1]
+    await client.stream.aclose()
+    host.stop()
+    assert "failed" not in caplog.text
 
 
 async def test_calls_whose_clients_left_use_no_connections(served):
