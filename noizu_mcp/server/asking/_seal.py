@@ -77,6 +77,67 @@ class _UsedStates:
         return True
 
 
+class Cipher:
+    """Encrypts and authenticates bytes with a key ring: the first key encrypts, every key decrypts.
+
+    Args:
+        secrets: The secrets of the ring, at least one.
+        purpose: The input of key derivation. One ring serves several purposes, and bytes of one
+            purpose cannot be decrypted for another.
+    """
+
+    def __init__(self, secrets: Sequence[bytes], purpose: bytes) -> None:
+        self._secrets = secrets
+        self._purpose = purpose
+
+    @functools.cached_property
+    def _keys(self) -> dict[bytes, Any]:
+        """The ciphers by the public names of their keys, in order of the ring."""
+        # Loaded on first use: most servers never seal a state.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        keys = {}
+        for secret in self._secrets:
+            derived = HKDF(SHA256(), _KID + _KEY, salt=None, info=self._purpose).derive(secret)
+            keys[derived[:_KID]] = AESGCM(derived[_KID:])
+        return keys
+
+    def encrypt(self, plain: bytes, place: bytes = b"") -> bytes:
+        """Encrypt bytes.
+
+        Args:
+            plain: The bytes.
+            place: What the bytes belong to; `decrypt` needs an equal one.
+        """
+        kid, cipher = next(iter(self._keys.items()))
+        nonce = os.urandom(_NONCE)
+        # The key id is authenticated as associated data, so it cannot be replaced.
+        sealed: bytes = cipher.encrypt(nonce, plain, kid + place)
+        return kid + nonce + sealed
+
+    def decrypt(self, raw: bytes, place: bytes = b"") -> bytes:
+        """Decrypt bytes that `encrypt` returned for the same place.
+
+        Raises:
+            ValueError: They were encrypted with another ring, for another place, or were changed.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        if len(raw) < _KID + _NONCE + _TAG:
+            raise _ForeignError("it is too short")
+        kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
+        cipher = self._keys.get(kid)
+        if cipher is None:
+            raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
+        try:
+            plain: bytes = cipher.decrypt(nonce, sealed, kid + place)
+        except InvalidTag:
+            raise ValueError("it was changed on its way") from None
+        return plain
+
+
 class Sealer:
     """Seals and opens state that a client carries.
 
@@ -109,29 +170,14 @@ class Sealer:
     ) -> None:
         given = read_secrets(secrets)
         self.lasting = bool(given)
-        self._secrets = given or [_process_secret()]
+        self._cipher = Cipher(given or [process_secret()], purpose)
         self._ttl = ttl
-        self._purpose = purpose
         self._noun = noun
         self._foreign = foreign
         # Anyone can send invalid states: a line for each would fill the log.
         self._throttled_log = ThrottledLog()
         self._clock = clock
         self._used = _UsedStates()
-
-    @functools.cached_property
-    def _keys(self) -> dict[bytes, Any]:
-        """The ciphers by the public names of their keys, in order of the ring."""
-        # Loaded on first use: most servers never seal a state.
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-        keys = {}
-        for secret in self._secrets:
-            derived = HKDF(SHA256(), _KID + _KEY, salt=None, info=self._purpose).derive(secret)
-            keys[derived[:_KID]] = AESGCM(derived[_KID:])
-        return keys
 
     def seal(self, content: object, binding: JSONMapping) -> str:
         """Seal a state.
@@ -146,11 +192,7 @@ class Sealer:
         """
         # The expiry is inside the ciphertext, so a client cannot change it.
         plain = render([self._clock() + self._ttl, dict(binding), content])
-        kid, cipher = next(iter(self._keys.items()))
-        nonce = os.urandom(_NONCE)
-        # The key id is authenticated as associated data, so it cannot be replaced.
-        sealed = kid + nonce + cipher.encrypt(nonce, plain, kid)
-        return _encode(sealed)
+        return _encode(self._cipher.encrypt(plain))
 
     def open(self, state: object, binding: JSONMapping) -> Any:
         """Open a state that `seal` made for the same binding.
@@ -196,12 +238,7 @@ class Sealer:
             self._throttled_log.warning(str(error), "%s was refused: %s", self._noun, error)
 
     def _open(self, state: object, binding: JSONMapping) -> tuple[float, Any]:
-        raw = _decode(state)
-        kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
-        cipher = self._keys.get(kid)
-        if cipher is None:
-            raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
-        expires, bound, content = parse_json(_decrypt(cipher, nonce, sealed, kid))
+        expires, bound, content = parse_json(self._cipher.decrypt(_decode(state)))
         # The seal is checked before the content is read.
         if self._clock() >= expires:
             raise ValueError("it has expired")
@@ -212,20 +249,11 @@ class Sealer:
 
 
 @functools.cache
-def _process_secret() -> bytes:
+def process_secret() -> bytes:
+    """Return the random secret of this process."""
     # Cached for the process: two servers in one process can open each other's state, like two
     # replicas with a key ring.
     return os.urandom(_KEY)
-
-
-def _decrypt(cipher: Any, nonce: bytes, sealed: bytes, kid: bytes) -> bytes:
-    from cryptography.exceptions import InvalidTag
-
-    try:
-        plain: bytes = cipher.decrypt(nonce, sealed, kid)
-    except InvalidTag:
-        raise ValueError("it was changed on its way") from None
-    return plain
 
 
 def _decode(state: object) -> bytes:
@@ -239,8 +267,6 @@ def _decode(state: object) -> bytes:
     # them is accepted, since a sealed text is also used as a key.
     if _encode(raw) != state:
         raise _ForeignError("it is not the text that was sealed, but another spelling")
-    if len(raw) < _KID + _NONCE + _TAG:
-        raise _ForeignError("it is too short")
     return raw
 
 

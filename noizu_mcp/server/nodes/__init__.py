@@ -1,0 +1,1 @@
+"""What makes several processes one server: records, messages and leases in a backend."""

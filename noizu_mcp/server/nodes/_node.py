@@ -1,0 +1,371 @@
+"""One of several processes that serve one server together: its lease, and its messages to others.
+
+Theory of operation. What a later request may need is a record of the backend (`_records`). What
+happened is an entry of a stream that other nodes read: `ALL`, which every node reads, or the inbox
+of one node. Nodes never connect to each other, and none of them leads.
+
+A node is known by a record, and alive while it renews its lease; `_renew` does both. A node that is
+known and not alive is dead. The node that deletes its record acts on its death, so exactly one does
+(`on_death`). A node judges others only after it has renewed its own lease without a failure for the
+length of one lease: after an outage of the backend all leases have expired. A node whose own record
+is gone was declared dead by another one (`on_declared_dead`), unless the epoch of the backend has
+changed: then the backend has lost its data, and each node writes again what it holds
+(`on_emptied`).
+
+`tell` never waits. It queues a message for a stream, and a task appends what is queued as one
+entry. A message that is queued already is not queued again. An entry that cannot be appended stays
+until the backend answers again. The queues are bounded: when changes fill one, they become one
+message, "anything may have changed". `_receive` reads the streams on from the last position. After
+a gap, anything may have changed as well. So each change arrives at least once, and nothing waits
+for another node.
+"""
+
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+import trio
+
+from ..._value import JSON
+from ...backends import Backend, BackendUnavailable, Conflict, Gap, LogEntry
+from ...engine import crashes_logged, logger
+from ...jsonrpc import render
+from ..asking._seal import Cipher, process_secret
+from ._records import Records
+
+#: The stream that every node reads.
+ALL: Final = "log"
+#: Entries that streams keep for nodes that are behind.
+KEEP_ALL: Final = 10_000
+KEEP_INBOX: Final = 1_000
+#: Seconds for which streams keep them, and after which a node is forgotten.
+KEEP_SECONDS: Final = 3600.0
+#: Bytes of the messages in one entry.
+MAX_ENTRY: Final = 64 * 1024
+#: Messages that wait in one queue.
+MAX_QUEUED: Final = 10_000
+#: Seconds between two entries of `ALL`, for each node: all of them append at most 200 in a second.
+SPACING: Final = 0.005
+#: Most seconds between two renewals: the loss of the data is found at a renewal.
+RENEWAL: Final = 1.0
+#: Seconds between two attempts while the backend cannot be reached.
+RETRY: Final = 0.25
+#: Seconds that one read of the streams waits for entries.
+WAIT: Final = 5.0
+#: Members of the groups of nodes.
+MAX_NODES: Final = 10_000
+#: The kind of a message about changes. Its body is a list of changes, or None for any change.
+CHANGED: Final = "changed"
+_PURPOSE: Final = b"noizu_mcp backend v1"
+_KNOWN: Final = "known"
+_ALIVE: Final = "alive"
+_EVERYTHING: Final = render([CHANGED, None])
+
+#: Acts on a message of another node: called with the sender and the arguments of `tell`.
+Receiver = Callable[..., object]
+#: Runs a task until the node ends.
+Spawn = Callable[[Callable[[], Awaitable[object]]], object]
+
+
+class _Queue:
+    """Messages that wait to be appended to one stream, in order, each of them once."""
+
+    def __init__(self) -> None:
+        self.messages: dict[bytes, bool] = {}  # the text of each, and whether it is a change
+        self.is_sent = False  # while a task appends them
+
+    def add(self, message: bytes, *, is_change: bool) -> None:
+        if len(self.messages) >= MAX_QUEUED and message not in self.messages:
+            if not is_change:
+                logger.warning("a message to another node was dropped: too many wait")
+                return
+            # The changes become one message, which says the most.
+            self.messages = {text: False for text, other in self.messages.items() if not other}
+            message, is_change = _EVERYTHING, False
+        self.messages[message] = is_change
+
+    def take(self) -> dict[bytes, bool]:
+        """Remove and return the first messages that fit into an entry."""
+        taken, size = {}, 0
+        for message, is_change in self.messages.items():
+            size += len(message) + 1
+            if taken and size > MAX_ENTRY:
+                break
+            taken[message] = is_change
+        for message in taken:
+            del self.messages[message]
+        return taken
+
+    def put_back(self, taken: dict[bytes, bool]) -> None:
+        """Put messages back to the front."""
+        self.messages = taken | self.messages
+
+
+class Node:
+    """One process of many; see the docstring of the module.
+
+    Args:
+        backend: An open backend.
+        secrets: The state keys of the server; empty for a random one of this process.
+        spawn: Runs a task until the node ends.
+
+    Attributes:
+        id: Names the node; random.
+        backend: See Args.
+        records: The records of the server.
+        is_up: False from a failure of the backend until the next renewal that succeeds.
+        alive: The ids of the nodes that were alive at the last renewal.
+        receivers: What is done with a message, by its kind.
+        on_gap: Called when changes may have been missed.
+        on_emptied: Called when the backend has lost its data.
+        on_death: Called with the id of a node that is dead, at one node.
+        on_declared_dead: Called when another node has declared this one dead.
+    """
+
+    def __init__(self, backend: Backend, secrets: list[bytes], spawn: Spawn) -> None:
+        self.id = os.urandom(8).hex()
+        self.backend = backend
+        self.records = Records(backend, Cipher(secrets or [process_secret()], _PURPOSE))
+        self.is_up = True
+        self.alive: frozenset[str] = frozenset()
+        self.receivers: dict[str, Receiver] = {}
+        self.on_gap: list[Callable[[], object]] = []
+        self.on_emptied: list[Callable[[], Awaitable[object]]] = []
+        self.on_death: list[Callable[[str], Awaitable[object]]] = []
+        self.on_declared_dead: list[Callable[[], object]] = []
+        self._spawn = spawn
+        self._queues: dict[str, _Queue] = {}
+        self._inbox = inbox_of(self.id)
+        self._positions: dict[str, str] = {}
+        self._epoch = ""
+        self._emptied_at = -1e9  # when the loss of the data was found, on trio's clock
+        self._version = 0  # of the record of this node
+        self._renewed_at = 0.0  # on trio's clock
+        self._steady_since = 0.0  # renewed without a failure since then
+
+    @property
+    def position(self) -> str:
+        """The position in `ALL` up to which messages were received."""
+        return self._positions[ALL]
+
+    @property
+    def unrenewed(self) -> float:
+        """Seconds since the lease was renewed. After `backend.lease` the node counts as dead."""
+        return trio.current_time() - self._renewed_at
+
+    # Begin and end
+
+    async def begin(self) -> None:
+        """Enter the node, and start its tasks.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        self._epoch = await self.backend.epoch()
+        # Before anything is read that other nodes may change.
+        self._positions = {
+            ALL: await self.backend.end_of(ALL),
+            self._inbox: await self.backend.end_of(self._inbox),
+        }
+        self._steady_since = trio.current_time()
+        await self._enter()
+        await self._look()
+        self._spawn(self._renew)
+        self._spawn(self._receive)
+
+    async def end(self) -> None:
+        """Leave: the other nodes must not take this one for dead. Does not raise."""
+        try:
+            await self.backend.delete(f"{_KNOWN}:{self.id}")
+            await self.backend.delete(f"{_ALIVE}:{self.id}")
+        except BackendUnavailable as error:
+            self.note_failure(error)
+
+    # Messages
+
+    def tell(self, kind: str, *body: JSON, to: str | None = None) -> None:
+        """Send a message to other nodes. Does not wait.
+
+        Args:
+            kind: Names its receiver at the other nodes.
+            body: The other arguments of the receiver, JSON values.
+            to: The id of a node; None for all others.
+        """
+        stream = ALL if to is None else inbox_of(to)
+        queue = self._queues.setdefault(stream, _Queue())
+        queue.add(render([kind, *body]), is_change=kind == CHANGED)
+        if not queue.is_sent:
+            queue.is_sent = True
+            self._spawn(partial(self._send, stream, queue))
+
+    async def _send(self, stream: str, queue: _Queue) -> None:
+        keep = KEEP_ALL if stream == ALL else KEEP_INBOX
+        while queue.messages:
+            # Removed before it is appended: an equal message that comes meanwhile is news.
+            taken = queue.take()
+            text = b'["%b",[%b]]' % (self.id.encode(), b",".join(taken))
+            try:
+                entry = self.records.seal(stream, text)
+                await self.backend.append(stream, entry, keep=keep, ttl=KEEP_SECONDS)
+            except BackendUnavailable as error:
+                queue.put_back(taken)
+                self.note_failure(error)
+                await trio.sleep(RETRY)
+                continue
+            if stream == ALL:
+                # The first of a burst was sent at once, the rest is sent together.
+                await trio.sleep(SPACING * max(1, len(self.alive)))
+        # No checkpoint since the queue was seen empty.
+        queue.is_sent = False
+        if stream != ALL:
+            del self._queues[stream]
+
+    async def _receive(self) -> None:
+        while True:
+            try:
+                entries = await self.backend.read(self._positions, wait=WAIT)
+            except BackendUnavailable as error:
+                self.note_failure(error)
+                await trio.sleep(RETRY)
+                continue
+            for entry in entries:
+                self._positions[entry.stream] = entry.position
+                if isinstance(entry, Gap):
+                    if entry.stream == ALL:
+                        self._call(self.on_gap)
+                else:
+                    self._dispatch(entry)
+
+    def _dispatch(self, entry: LogEntry) -> None:
+        for sender, kind, *body in self.messages_of(entry):
+            receiver = self.receivers.get(kind)
+            if receiver is not None and sender != self.id:
+                # A message of a newer version may have another body.
+                with crashes_logged("a message of another node failed"):
+                    receiver(sender, *body)
+
+    def messages_of(self, entry: LogEntry) -> list[list[Any]]:
+        """Open the messages of an entry: each is a list of its sender, kind and body."""
+        opened = self.records.open(entry.stream, entry.entry)
+        if opened is None:
+            return []
+        sender, messages = opened
+        return [[sender, *message] for message in messages]
+
+    # The lease
+
+    async def _enter(self) -> None:
+        """Write the record of this node, unless another node has deleted it.
+
+        Raises:
+            Conflict: Another node has deleted it.
+        """
+        self._version = await self.backend.put(
+            f"{_KNOWN}:{self.id}",
+            b"",
+            ttl=KEEP_SECONDS,
+            version=self._version,
+            groups={_KNOWN: MAX_NODES},
+        )
+        await self.backend.put(
+            f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
+        )
+        self._renewed_at = trio.current_time()
+
+    async def _look(self) -> list[str]:
+        """Look which nodes are alive; return the ids of dead ones."""
+        known = await self._members(_KNOWN)
+        self.alive = await self._members(_ALIVE)
+        return sorted(known - self.alive - {self.id})
+
+    async def _members(self, group: str) -> frozenset[str]:
+        return frozenset(key.partition(":")[2] for key in await self.backend.members(group))
+
+    async def _renew(self) -> None:
+        while True:
+            await trio.sleep(min(RENEWAL, self.backend.lease / 4) if self.is_up else RETRY)
+            try:
+                await self.check_epoch()
+                try:
+                    await self._enter()
+                except Conflict:
+                    # The data may have been lost since the epoch was read.
+                    await self.check_epoch()
+                    await self._return()
+                dead = await self._look()
+            except BackendUnavailable as error:
+                self.note_failure(error)
+                continue
+            if not self.is_up:
+                self.is_up = True
+                logger.info("the backend can be reached again")
+            if trio.current_time() - self._steady_since >= self.backend.lease:
+                for node in dead:
+                    self._spawn(partial(self._bury, node))
+
+    async def _return(self) -> None:
+        """Enter again after another node has declared this one dead."""
+        if self._version:
+            logger.warning("another node took this one for dead: its tasks are given up")
+            self._call(self.on_declared_dead)
+        self._version = 0
+        await self._enter()
+
+    async def _bury(self, node: str) -> None:
+        """Act on the death of a node, unless another one does."""
+        try:
+            first = await self.backend.delete(f"{_KNOWN}:{node}")
+        except BackendUnavailable as error:
+            self.note_failure(error)
+            return
+        if first:
+            logger.warning("node %s is gone", node)
+            for act in self.on_death:
+                with crashes_logged("acting on the death of a node failed"):
+                    await act(node)
+
+    # Trouble
+
+    async def check_epoch(self) -> bool:
+        """Find out whether the backend has lost its data, and begin to write it again.
+
+        Returns:
+            True if the data is being written again, or was within the last seconds.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        epoch = await self.backend.epoch()
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._version = 0
+            self._emptied_at = self._steady_since = trio.current_time()
+            logger.warning("the backend has lost its data; this node writes again what it holds")
+            for stream in self._positions:
+                self._positions[stream] = await self.backend.end_of(stream)
+            self._spawn(self._write_again)
+        return trio.current_time() - self._emptied_at < self.backend.lease
+
+    async def _write_again(self) -> None:
+        self._call(self.on_gap)
+        for act in self.on_emptied:
+            with crashes_logged("data could not be written to the backend again"):
+                await act()
+
+    def note_failure(self, error: BackendUnavailable) -> None:
+        """Record that the backend cannot answer. It is logged once."""
+        self._steady_since = trio.current_time()
+        if self.is_up:
+            self.is_up = False
+            logger.warning("the backend cannot be reached: %s", error)
+
+    def _call(self, hooks: list[Callable[[], object]]) -> None:
+        for hook in hooks:
+            with crashes_logged("a change of other nodes could not be sent"):
+                hook()
+
+
+def inbox_of(node: str) -> str:
+    """Return the stream of messages to one node."""
+    return f"in:{node}"

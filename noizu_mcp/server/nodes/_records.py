@@ -1,0 +1,111 @@
+"""Records and log entries of a server in a backend: named by digests, sealed, read with suspicion.
+
+A backend learns no session id, task id or value. Keys have the digest of an id, and values are
+encrypted with the state keys of the server, bound to their key. So a writer of the backend can lose
+data or bring an older value back, but can neither forge a value nor move it to another key. A value
+that cannot be decrypted counts as missing.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from ..._log import ThrottledLog
+from ...backends import Backend
+from ...jsonrpc import parse_json, render
+from ..asking._seal import Cipher
+
+_NO_GROUPS: Final[Mapping[str, int]] = MappingProxyType({})
+#: Characters of the digest in a key: 128 bits.
+_DIGEST: Final = 32
+
+
+class Stored(NamedTuple):
+    """The value of a record.
+
+    Attributes:
+        value: A JSON value; None if the caller knows this version.
+        version: The version, for a later `put`.
+    """
+
+    value: Any
+    version: int
+
+
+def digest_of(name: str) -> str:
+    """Return the digest by which a backend knows an id."""
+    return hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
+
+
+class Records:
+    """The sealed records and streams of one server.
+
+    Args:
+        backend: Stores them.
+        cipher: Seals them.
+    """
+
+    def __init__(self, backend: Backend, cipher: Cipher) -> None:
+        self._backend = backend
+        self._cipher = cipher
+        self._log = ThrottledLog()
+
+    def seal(self, key: str, text: bytes) -> bytes:
+        """Seal JSON text for a key."""
+        return self._cipher.encrypt(text, key.encode())
+
+    def open(self, key: str, data: bytes) -> Any:
+        """Open the sealed value of a key; None if it cannot be opened."""
+        try:
+            return parse_json(self._cipher.decrypt(data, key.encode()))
+        except ValueError as error:
+            # The kind of the key only: the rest tells which session or task it is.
+            kind = key.partition(":")[0]
+            self._log.warning(kind, "a record of the backend (%s) was ignored: %s", kind, error)
+            return None
+
+    async def get(self, key: str, *, ttl: float | None = None, known: int = 0) -> Stored | None:
+        """Read a record.
+
+        Args:
+            key: The key.
+            ttl: Seconds from now after which the record expires; None to leave its expiry.
+            known: The version that the caller has; its value is not transferred again.
+
+        Returns:
+            The record; None if there is none, or if it cannot be opened.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        record = await self._backend.get(key, ttl=ttl, known=known)
+        if record is None:
+            return None
+        if known and record.version == known:
+            return Stored(None, known)
+        value = self.open(key, record.value)
+        return None if value is None else Stored(value, record.version)
+
+    async def put(
+        self,
+        key: str,
+        value: object,
+        *,
+        ttl: float,
+        version: int | None = None,
+        groups: Mapping[str, int] = _NO_GROUPS,
+    ) -> int:
+        """Write a record; see `Store.put`.
+
+        Raises:
+            Conflict: The record has another version.
+            Full: A group has no room.
+            BackendUnavailable: The backend cannot answer now.
+        """
+        data = self.seal(key, render(value))
+        return await self._backend.put(key, data, ttl=ttl, version=version, groups=groups)
+
+    async def delete(self, key: str, *, version: int | None = None) -> bool:
+        """Delete a record; see `Store.delete`."""
+        return await self._backend.delete(key, version=version)
