@@ -8,7 +8,7 @@ task ids share one limit, and the text of each listen request is bounded. It fin
 a change, and sends nothing, so it cannot wait.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from .._errors import McpError
@@ -252,6 +252,13 @@ class Subscriptions:
         wanting: list[Id | None] = [None] if uri in self._watched else []
         wanting += [each.id for each in listening if uri in each.uris]
         return [id_ for id_ in wanting if may_be_notified(id_)]
+
+    def wanted(self) -> list[Hashable]:
+        """List the changes that subscribers may want: lists, and resources, each in a tuple."""
+        listening = self._listening.values()
+        uris = dict.fromkeys((*self._watched, *(uri for each in listening for uri in each.uris)))
+        # Without a subscriber, the report of a list is dropped.
+        return [*CHANGES, *((uri,) for uri in uris)]
 
     def follows(self, task_id: str) -> bool:
         """Tell whether a listen request wants the changes of a task."""

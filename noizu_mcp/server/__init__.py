@@ -23,8 +23,10 @@ from .policies._policy_set import PolicySet as PolicySet
 from .registry._collection import RunningSet as RunningSet
 from .registry._pages import PAGE_SIZE as PAGE_SIZE
 from .registry._registry import Registry as Registry
+from .registry._server_options import BACKEND_VARIABLE as BACKEND_VARIABLE
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
+from .registry._server_options import read_backend as read_backend
 
 _LATE = {
     ".policies._shipped": "AllowTools DenyTools RateLimit TimeWindow",
@@ -32,6 +34,9 @@ _LATE = {
     ".providers._mount": "Mount",
     ".tasks._task_store": "TaskStore",
     ".loading._load": "load_server",
+    ".nodes._node": "Node",
+    ".nodes._open": "open_node",
+    ".nodes._records": "digest_of",
     ".loading._remedies": "missing_requirements script_requirements",
 }
 
@@ -39,6 +44,9 @@ if _TYPE_CHECKING:
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
+    from .nodes._node import Node as Node
+    from .nodes._open import open_node as open_node
+    from .nodes._records import digest_of as digest_of
     from .policies._policy import Policy as Policy
     from .policies._policy import PolicyCall as PolicyCall
     from .policies._shipped import AllowTools as AllowTools

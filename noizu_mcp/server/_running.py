@@ -4,7 +4,7 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import attrs
 import trio
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ._server_context import ServerContext
     from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
+    from .nodes._changes import SharedChanges
+    from .nodes._node import Node
     from .providers._provider_lists import ProviderLists
     from .tasks._running_task import RunningTask
     from .tasks._task_store import TaskMemory, TaskStore
@@ -83,8 +85,10 @@ class RunningServer:
         linger: Runs work that outlives the requests; the work must be bounded.
         memory: Counts the bytes of tasks, where a transport bounds them together with others.
         parks: False to run each handler again from its start for each answer.
+        node: One of the processes that serve the server; None for the only one.
 
     Attributes:
+        node: See Args.
         linger: See Args.
         portal: Runs functions in the loop from other threads.
         merger: Passes changes on to the subscribers.
@@ -105,12 +109,14 @@ class RunningServer:
         *,
         memory: "TaskMemory | None" = None,
         parks: bool = True,
+        node: "Node | None" = None,
     ) -> None:
         self.server = server
         self.routes = routes
         self.state = state
         self.transport = transport
         self.linger = linger
+        self.node = node
         self.portal = Portal()
         self._memory = memory
         self._parks = parks
@@ -157,6 +163,8 @@ class RunningServer:
     async def begin_serving(self) -> None:
         """Start what runs beside the requests: providers, if there are any."""
         self.server.bus.running[self] = None
+        if self.node is not None:
+            self.shared_changes.begin()
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
@@ -172,8 +180,17 @@ class RunningServer:
     def end_serving(self) -> None:
         """Stop what runs beside the requests. Does not wait."""
         del self.server.bus.running[self]
+        if self.node is not None:
+            self.shared_changes.end()
         if "provider_lists" in vars(self):
             self.provider_lists.end()
+
+    @cached_property
+    def shared_changes(self) -> "SharedChanges":
+        """The changes of all nodes. Loaded where there are other nodes."""
+        from .nodes._changes import SharedChanges
+
+        return SharedChanges(cast("Node", self.node), self)
 
     # Calls by handlers. Most servers have none, and their code is not loaded.
 

@@ -77,6 +77,9 @@ class Subscriber(Protocol):
     def tell(self, change: Hashable, notice: SubscriptionNotice, /) -> bool:
         """Send a change; False if the peer has not subscribed to it. Must not raise."""
 
+    def report_all(self) -> None:
+        """Report every change that the peer has subscribed to."""
+
 
 #: A change, and the only peer to notify; None for all peers.
 _Key = tuple[Hashable, Subscriber | None]

@@ -201,6 +201,11 @@ class ChangeFeed:
         """Report a change to this peer only, in the loop's thread."""
         self.running.merger.report(change, self)
 
+    def report_all(self) -> None:
+        """Report every change that the peer has subscribed to; see `Subscriber`."""
+        for change in self.subscriptions.wanted():
+            self.report(change)
+
     def hang_up(self, ctx: "ServerRequest") -> None:
         """Stop sending changes to an open listen request."""
         del self._listening[ctx.id]

@@ -53,6 +53,8 @@ RENEWAL: Final = 1.0
 RETRY: Final = 0.25
 #: Seconds that one read of the streams waits for entries.
 WAIT: Final = 5.0
+#: Seconds within which all nodes have written again what they hold, after a loss of the data.
+EMPTIED: Final = 3.0
 #: Members of the groups of nodes.
 MAX_NODES: Final = 10_000
 #: The kind of a message about changes. Its body is a list of changes, or None for any change.
@@ -87,7 +89,8 @@ class _Queue:
 
     def take(self) -> dict[bytes, bool]:
         """Remove and return the first messages that fit into an entry."""
-        taken, size = {}, 0
+        taken: dict[bytes, bool] = {}
+        size = 0
         for message, is_change in self.messages.items():
             size += len(message) + 1
             if taken and size > MAX_ENTRY:
@@ -126,7 +129,8 @@ class Node:
     def __init__(self, backend: Backend, secrets: list[bytes], spawn: Spawn) -> None:
         self.id = os.urandom(8).hex()
         self.backend = backend
-        self.records = Records(backend, Cipher(secrets or [process_secret()], _PURPOSE))
+        cipher = Cipher(secrets or [process_secret()], _PURPOSE)
+        self.records = Records(backend, cipher, self.note_failure)
         self.is_up = True
         self.alive: frozenset[str] = frozenset()
         self.receivers: dict[str, Receiver] = {}
@@ -162,7 +166,7 @@ class Node:
         Raises:
             BackendUnavailable: The backend cannot answer now.
         """
-        self._epoch = await self.backend.epoch()
+        self._epoch = self.backend.epoch
         # Before anything is read that other nodes may change.
         self._positions = {
             ALL: await self.backend.end_of(ALL),
@@ -286,13 +290,15 @@ class Node:
         while True:
             await trio.sleep(min(RENEWAL, self.backend.lease / 4) if self.is_up else RETRY)
             try:
-                await self.check_epoch()
+                self.note_loss()
                 try:
                     await self._enter()
                 except Conflict:
                     # The data may have been lost since the epoch was read.
-                    await self.check_epoch()
-                    await self._return()
+                    if not self.note_loss():
+                        self._declared_dead()
+                    self._version = 0
+                    await self._enter()
                 dead = await self._look()
             except BackendUnavailable as error:
                 self.note_failure(error)
@@ -304,13 +310,9 @@ class Node:
                 for node in dead:
                     self._spawn(partial(self._bury, node))
 
-    async def _return(self) -> None:
-        """Enter again after another node has declared this one dead."""
-        if self._version:
-            logger.warning("another node took this one for dead: its tasks are given up")
-            self._call(self.on_declared_dead)
-        self._version = 0
-        await self._enter()
+    def _declared_dead(self) -> None:
+        logger.warning("another node took this one for dead: its tasks are given up")
+        self._call(self.on_declared_dead)
 
     async def _bury(self, node: str) -> None:
         """Act on the death of a node, unless another one does."""
@@ -327,25 +329,19 @@ class Node:
 
     # Trouble
 
-    async def check_epoch(self) -> bool:
-        """Find out whether the backend has lost its data, and begin to write it again.
+    def note_loss(self) -> bool:
+        """Begin to write again what this node holds, if the backend has lost its data.
 
         Returns:
-            True if the data is being written again, or was within the last seconds.
-
-        Raises:
-            BackendUnavailable: The backend cannot answer now.
+            True for a while after the loss. Other nodes may not have written their part yet.
         """
-        epoch = await self.backend.epoch()
-        if epoch != self._epoch:
-            self._epoch = epoch
+        if self.backend.epoch != self._epoch:
+            self._epoch = self.backend.epoch
             self._version = 0
             self._emptied_at = self._steady_since = trio.current_time()
             logger.warning("the backend has lost its data; this node writes again what it holds")
-            for stream in self._positions:
-                self._positions[stream] = await self.backend.end_of(stream)
             self._spawn(self._write_again)
-        return trio.current_time() - self._emptied_at < self.backend.lease
+        return trio.current_time() - self._emptied_at < EMPTIED
 
     async def _write_again(self) -> None:
         self._call(self.on_gap)

@@ -7,16 +7,20 @@ that cannot be decrypted counts as missing.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ..._log import ThrottledLog
-from ...backends import Backend
+from ...backends import Backend, BackendUnavailable, Conflict
 from ...jsonrpc import parse_json, render
 from ..asking._seal import Cipher
 
+Result = TypeVar("Result")
+
 _NO_GROUPS: Final[Mapping[str, int]] = MappingProxyType({})
+#: Times that a record is read and written until no other node writes it in between.
+ATTEMPTS: Final = 50
 #: Characters of the digest in a key: 128 bits.
 _DIGEST: Final = 32
 
@@ -44,11 +48,15 @@ class Records:
     Args:
         backend: Stores them.
         cipher: Seals them.
+        on_failure: Called when the backend cannot answer.
     """
 
-    def __init__(self, backend: Backend, cipher: Cipher) -> None:
+    def __init__(
+        self, backend: Backend, cipher: Cipher, on_failure: Callable[[BackendUnavailable], None]
+    ) -> None:
         self._backend = backend
         self._cipher = cipher
+        self._on_failure = on_failure
         self._log = ThrottledLog()
 
     def seal(self, key: str, text: bytes) -> bytes:
@@ -79,7 +87,7 @@ class Records:
         Raises:
             BackendUnavailable: The backend cannot answer now.
         """
-        record = await self._backend.get(key, ttl=ttl, known=known)
+        record = await self._ask(self._backend.get(key, ttl=ttl, known=known))
         if record is None:
             return None
         if known and record.version == known:
@@ -104,8 +112,57 @@ class Records:
             BackendUnavailable: The backend cannot answer now.
         """
         data = self.seal(key, render(value))
-        return await self._backend.put(key, data, ttl=ttl, version=version, groups=groups)
+        put = self._backend.put(key, data, ttl=ttl, version=version, groups=groups)
+        return await self._ask(put)
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
         """Delete a record; see `Store.delete`."""
-        return await self._backend.delete(key, version=version)
+        return await self._ask(self._backend.delete(key, version=version))
+
+    async def change(
+        self, key: str, edit: Callable[[Any], Any], *, ttl: float, attempts: int = ATTEMPTS
+    ) -> Stored | None:
+        """Change a record, whatever other nodes write to it meanwhile.
+
+        Args:
+            key: The key.
+            edit: Returns the new value for the present one; None to leave the record alone. It may
+                be called several times.
+            ttl: Seconds from now after which the record expires.
+            attempts: Number of times that it is tried.
+
+        Returns:
+            The record as it is now; None if there is none.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now, or other nodes changed the record at
+                each attempt.
+        """
+        for _ in range(attempts):
+            stored = await self.get(key)
+            if stored is None:
+                return None
+            value = edit(stored.value)
+            if value is None:
+                return stored
+            try:
+                version = await self.put(key, value, ttl=ttl, version=stored.version)
+            except Conflict:
+                continue
+            return Stored(value, version)
+        raise BackendUnavailable("a record is changed by too many nodes at once")
+
+    async def take(self, key: str, *, limit: int, period: float) -> float:
+        """Count one use against a rate limit; see `Store.take`."""
+        return await self._ask(self._backend.take(key, limit=limit, period=period))
+
+    async def members(self, group: str) -> list[str]:
+        """Return the live keys of a group."""
+        return await self._ask(self._backend.members(group))
+
+    async def _ask(self, operation: Awaitable[Result]) -> Result:
+        try:
+            return await operation
+        except BackendUnavailable as error:
+            self._on_failure(error)
+            raise

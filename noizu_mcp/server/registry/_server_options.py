@@ -24,6 +24,7 @@ from ...schema import choose_engine
 from ._pages import PAGE_SIZE
 
 if TYPE_CHECKING:
+    from ...backends import Backend
     from ...types import RequireScopes
 
 #: Default timeout of a tool in seconds. Models and people give up at about that time.
@@ -37,6 +38,8 @@ TASK_POLL_INTERVAL: Final = 1.0
 WATCHDOG: Final = 1.0
 #: The environment variable with the key ring: secrets separated by commas. The first one seals.
 KEYS_VARIABLE: Final = "NOIZU_MCP_STATE_KEYS"
+#: The environment variable with the URL of the backend.
+BACKEND_VARIABLE: Final = "NOIZU_MCP_BACKEND"
 #: Seconds within which a client must send answers: long enough to find a person, short since a
 #: sealed state can be replayed during that time.
 STATE_TTL: Final = 3600.0
@@ -120,6 +123,7 @@ class ServerOptions(NamedTuple):
         loop: The loop of its coroutine functions, and of components without the option.
         schema_engine: The engine that validates values of its components; None for the engine of
             the environment, or else the native one if it can be loaded.
+        backend: What its nodes share over HTTP, or the URL of it; None for one process alone.
     """
 
     name: str
@@ -143,6 +147,7 @@ class ServerOptions(NamedTuple):
     requires: "RequireScopes | None" = None
     loop: str = "trio"
     schema_engine: EngineName | None = None
+    backend: "str | Backend | None" = None
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
         """Return the cache hints of a kind of result; by default results are stale at once.
@@ -236,6 +241,27 @@ def _read_engine(value: Any) -> EngineName | None:
     return value and choose_engine(value)
 
 
+def read_backend(value: Any) -> "str | Backend | None":
+    """Check a backend, or the URL of one.
+
+    Raises:
+        ValueError: It is neither, or the URL is not valid.
+    """
+    if value is None or value == "":
+        return None if value is None else ""
+    from ...backends import Backend
+
+    if isinstance(value, Backend):
+        return value
+    if not isinstance(value, str):
+        raise ValueError(f"must be a URL like redis://127.0.0.1:6379/0, or a Backend, {got(value)}")
+    from ...backends import Redis
+
+    # Made now, so that a wrong URL is found where it is written. Nothing connects yet.
+    made: Backend = Redis(value)
+    return made
+
+
 #: The options of a `Server` class statement, and their readers.
 SERVER_OPTIONS: Final[Table] = {
     "name": read_text,
@@ -259,6 +285,7 @@ SERVER_OPTIONS: Final[Table] = {
     "requires": read_requires,
     "loop": read_loop,
     "schema_engine": _read_engine,
+    "backend": read_backend,
     "abstract": read_flag,
 }
 

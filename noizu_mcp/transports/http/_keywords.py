@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import ssl
 
     from ...auth import BearerAuth
+    from ...backends import Backend
     from ...telemetry import Metrics
     from .server._http_options import HttpLimits
 
@@ -27,6 +28,7 @@ class HttpKeywords(TypedDict, total=False):
     metrics: "bool | Metrics"
     limits: "HttpLimits"
     seal_sessions: bool
+    backend: "str | Backend | None"
 
 
 class HostKeywords(HttpKeywords, total=False):

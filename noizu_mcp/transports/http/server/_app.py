@@ -1,5 +1,6 @@
 """The ASGI application of a server."""
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -10,7 +11,7 @@ import trio
 from ...._errors import McpError
 from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import Server, ServerRequest
+from ....server import BACKEND_VARIABLE, Server, ServerRequest, read_backend
 from ....telemetry import Metrics
 from ..._process_end import handling_signals, soon
 from ._asgi import (
@@ -32,6 +33,7 @@ from ._running_app import RunningApp, TaskGroup
 
 if TYPE_CHECKING:
     from ....engine.aio import TrioSide
+    from ....server import Node
     from ._authorization import Authorization
 
 #: Frameworks such as Starlette run only the lifespan of the outermost application.
@@ -131,13 +133,15 @@ class HttpApp:
 
         with single_failure(), watching(self.server.options.watchdog):
             async with (
+                # First: without its backend a node does not begin.
+                self._node() as node,
                 # Outside of the nursery: when they are closed, no task uses the author's resources.
                 enter_user_code(self.server.lifespan()) as state,
                 trio.open_nursery() as nursery,
             ):
                 tasks = TaskGroup(nursery)
                 self._settle_soon = soon(partial(tasks.spawn, self.settle))
-                app = RunningApp(self.server, self.options, state, tasks)
+                app = RunningApp(self.server, self.options, state, tasks, node)
                 app.running.on_denied = self._challenge
                 self._working = app.running.working
                 self.endpoint = Endpoint(app)
@@ -155,6 +159,23 @@ class HttpApp:
                     app.running.end_serving()
                     self.endpoint = None
                     tasks.close()
+
+    @asynccontextmanager
+    async def _node(self) -> "AsyncIterator[Node | None]":
+        """Be a node of the server while the block runs, where it has a backend."""
+        chosen = self.options.backend
+        if chosen is None:
+            chosen = self.server.options.backend
+        if chosen is None:
+            chosen = read_backend(os.environ.get(BACKEND_VARIABLE, ""))
+        # Without a backend nothing of it is loaded.
+        if not chosen or isinstance(chosen, str):
+            yield None
+            return
+        from ....server import open_node
+
+        async with open_node(self.server, chosen) as node:
+            yield node
 
     def leave(self) -> None:
         """Make `/readyz` answer 503, since the server will end soon. Everything else continues."""

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from ...._limits import MIB, Limits
+from ....server import read_backend
 from ....telemetry import Metrics
 from ._origin_check import ANY, is_host, is_origin
 
 if TYPE_CHECKING:
     from ....auth import BearerAuth
+    from ....backends import Backend
 
 #: The default path of the protocol.
 PATH: Final = "/mcp"
@@ -122,6 +124,13 @@ def _are_limits(_: object, field: Any, value: Any) -> None:
         raise ValueError(f"{field.name} must be HttpLimits, not {value!r}")
 
 
+def _read_backend(value: Any) -> "str | Backend | None":
+    try:
+        return read_backend(value)
+    except ValueError as error:
+        raise ValueError(f"backend {error}") from None
+
+
 @attrs.frozen(kw_only=True)
 class HttpOptions:
     """Options of serving a server over HTTP.
@@ -140,6 +149,9 @@ class HttpOptions:
         seal_sessions: True to make session ids from the result of the handshake, sealed with the
             `state_keys` of the server. Every process with the keys can then serve each session,
             also after a restart.
+        backend: What the processes that serve this server share: a `Backend`, or a URL like
+            `redis://127.0.0.1:6379/0`. An empty text for one process alone. None for the option
+            of the server class, or else the environment variable `NOIZU_MCP_BACKEND`.
 
     Raises:
         ValueError: The path does not begin with a slash; a value has another type; or a list
@@ -156,3 +168,4 @@ class HttpOptions:
     metrics: bool | Metrics = attrs.field(default=False, validator=_are_metrics)
     limits: HttpLimits = attrs.field(default=HttpLimits(), validator=_are_limits)
     seal_sessions: bool = attrs.field(default=False, validator=_is_a_bool)
+    backend: "str | Backend | None" = attrs.field(default=None, converter=_read_backend)

@@ -1,5 +1,7 @@
 """The shared part of an application while it runs, and groups of tasks in its nursery."""
 
+from typing import TYPE_CHECKING
+
 import trio
 
 from ....engine import crashes_logged
@@ -11,6 +13,9 @@ from ._asgi import HttpRequest
 from ._event_writer import OpenStreams, TaskWork
 from ._http_options import HttpOptions
 from ._quotas import Quotas
+
+if TYPE_CHECKING:
+    from ....server import Node
 
 
 class TaskGroup:
@@ -72,6 +77,7 @@ class RunningApp:
         options: How it is served.
         state: The value that the server's lifespan yielded.
         tasks: Tasks that outlive sessions and requests, such as `unsubscribe` calls.
+        node: See `RunningServer`.
 
     Attributes:
         running: The server while it is served.
@@ -83,12 +89,20 @@ class RunningApp:
     """
 
     def __init__(
-        self, server: Server, options: HttpOptions, state: object, tasks: TaskGroup
+        self,
+        server: Server,
+        options: HttpOptions,
+        state: object,
+        tasks: TaskGroup,
+        node: "Node | None" = None,
     ) -> None:
         self.quotas = Quotas(options.limits)
-        self.running = RunningServer(server, ROUTES, state, "http", tasks.spawn, memory=self.quotas)
+        self.running = RunningServer(
+            server, ROUTES, state, "http", tasks.spawn, memory=self.quotas, node=node
+        )
         self.limits = options.limits
-        self.seal_sessions = options.seal_sessions
+        # Any node may get the next request of a session.
+        self.seal_sessions = options.seal_sessions or node is not None
         # Not in the tasks of a session: when it ends, waiting bytes are still written.
         self.streams = OpenStreams(options.limits, server.telemetry.streams, tasks.spawn)
         self.tasks = tasks
