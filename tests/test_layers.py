@@ -17,6 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "protocol": {"types", "jsonrpc"},
     "auth": {"types", "jsonrpc"},
     "uri": set(),
+    "backends": set(),
     "schema": {"jsonrpc"},
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
@@ -24,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "engine": {"types", "jsonrpc", "protocol"},
     "events": {"types", "jsonrpc", "protocol", "engine"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"}
-    | {"uri", "skills", "events"},
+    | {"uri", "skills", "events", "backends"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "events", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "events", "server"}
     | {"telemetry"},
@@ -32,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills", "events"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
-    | {"server", "transports", "client", "aio"},
+    | {"server", "transports", "client", "aio", "backends"},
     "openapi": {"types", "schema", "components"},
     "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
