@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     | {"transports", "skills", "events"},
     "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "components", "engine"}
-    | {"server", "transports", "client", "aio"},
+    | {"server", "transports", "client", "aio", "backends"},
     "openapi": {"types", "schema", "components"},
     "remote": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
