@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from .._util import Unset
-from .._value import JSONMapping
+from .._value import JSONMapping, JSONObject
 from ..components import Context, ToolSpec
 from ..engine import ClientShare, Ending, Job
 from ..jsonrpc import Request
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..types import ReadResult, RequireScopes
     from ._server_context import ServerContext
     from .changes._bus import Bus
+    from .nodes._node import Node
     from .policies._capability import CapabilityIssuer
     from .policies._policy_set import PolicySet
     from .registry._registry import Registry
@@ -61,6 +62,7 @@ class Running(Protocol):
 
     state: Any
     transport: str
+    node: "Node | None"
 
     @property
     def admit(self) -> Callable[..., Awaitable[None] | None]:
@@ -87,6 +89,20 @@ class Running(Protocol):
 
     async def read_within(self, ctx: "ServerContext", uri: str) -> "ReadResult":
         """Read a resource for a handler; see `Context`."""
+
+
+class Claims(Protocol):
+    """Lets one node of a server use each state of 2026-07-28; see `StateClaims`."""
+
+    async def take(self, state: str, binding: JSONObject) -> None:
+        """Claim the state of a retry whose handler does not wait at this node.
+
+        Raises:
+            McpError: The state is not valid for the retry, or was used (-32602).
+        """
+
+    async def claim(self, state: str) -> bool:
+        """Claim a state whose handler waits at this node; False if it was used."""
 
 
 class HandledSession(Protocol):

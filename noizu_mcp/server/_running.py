@@ -18,7 +18,7 @@ from .changes._bus import Merger, Subscriber
 if TYPE_CHECKING:
     from ..components import Capability
     from ..types import ReadResult
-    from ._contracts import HandledSession
+    from ._contracts import Claims, HandledSession
     from ._server import Server
     from ._server_context import ServerContext
     from ._server_request import ServerRequest
@@ -190,7 +190,16 @@ class RunningServer:
         """The changes of all nodes. Loaded where there are other nodes."""
         from .nodes._changes import SharedChanges
 
-        return SharedChanges(cast("Node", self.node), self)
+        node = cast("Node", self.node)
+        return SharedChanges(node, self.server.bus, self.merger, self.portal.run_soon)
+
+    @cached_property
+    def claims(self) -> "Claims":
+        """The claims of states. Loaded where there are other nodes."""
+        from .nodes._claims import StateClaims
+
+        node, server = cast("Node", self.node), self.server
+        return StateClaims(node, self.parked, server.sealer, server.options.state_ttl)
 
     # Calls by handlers. Most servers have none, and their code is not loaded.
 

@@ -96,6 +96,7 @@ class ServerRequest(InboundRequest):
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
     _progress: float | None = None
+    _claimed = False  # its state, for this node
 
     def __init__(
         self,
@@ -133,6 +134,8 @@ class ServerRequest(InboundRequest):
             outdated = running.provider_lists.find_outdated(self.request, self.context)
         if running.listeners and self.observer is None:
             return self._begin_recorded()
+        if running.node is not None and not self._claimed and self._carries_state():
+            return self._begin_claimed
         method = CLIENT_REQUESTS[self.request.method]
         feature = method.capability
         # A method without its capability is unknown (MethodNotFoundError of the schema).
@@ -147,6 +150,28 @@ class ServerRequest(InboundRequest):
         with self.running.server.telemetry.around(emitter.event):
             job = self.begin()
         return None if job is None else partial(emitter.run, job)
+
+    def _carries_state(self) -> bool:
+        """Tell whether this is a retry whose handler does not wait in this process."""
+        state = (self.request.params or EMPTY).get("requestState")
+        is_retry = self.envelope.revision.stateless and self.request.method in ASKING
+        return is_retry and isinstance(state, str) and not self.running.parked.waits_for(state)
+
+    async def _begin_claimed(self) -> None:
+        """Begin a retry that another node may get as well."""
+        from .asking._rounds import binding_of
+
+        params = self.request.params or {}
+        try:
+            await self.running.claims.take(params["requestState"], binding_of(self, params))
+        except McpError as error:
+            self.send_failure(error)
+            return
+        self._claimed = True
+        job = self.begin()
+        if job is not None:
+            self.expire_at(self.deadline)  # its scope exists already
+            await job()
 
     async def _route_prepared(self, feature: str) -> None:
         """Do the rest of the work after the providers were asked."""

@@ -141,6 +141,17 @@ class ParkedHandlers:
         self.discard(state)
         return parked.ctx
 
+    def waits_for(self, state: object) -> bool:
+        """Tell whether a handler waits for a state."""
+        return state in self._all.parked
+
+    def give_up(self, tail: str) -> None:
+        """Cancel the handler that waits for the state with this end: another node has its retry."""
+        for state in self._all.parked:
+            if state.endswith(tail):
+                self._give_up(state)
+                return
+
     def discard(self, state: str) -> None:
         """Remove a handler, if it is still there."""
         parked = self._all.parked.get(state)

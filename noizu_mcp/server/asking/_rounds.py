@@ -38,10 +38,11 @@ from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
 from ..._value import JSONMapping, JSONObject
 from ...engine import logger
-from ...jsonrpc import digest_of
+from ...jsonrpc import INVALID_PARAMS, digest_of
 from ...types import InputRequest, InputRequired
 from ..calls._time_limit import Pause
 from ._record import MAX_ROUNDS, Reader, Record, text_of, too_many_rounds
+from ._seal import USED_STATE
 
 if TYPE_CHECKING:
     from .._server_request import ServerRequest
@@ -84,7 +85,7 @@ def resume(ctx: "ServerRequest") -> bool:
     params = ctx.request.params or {}
     given, state = params.get("inputResponses"), params.get("requestState")
     given = given if isinstance(given, Mapping) else {}
-    binding = _binding(ctx, params)
+    binding = binding_of(ctx, params)
     sealer = ctx.running.server.sealer
     if isinstance(state, str):
         # No need to open it: only this server can have sealed this exact text.
@@ -96,11 +97,23 @@ def resume(ctx: "ServerRequest") -> bool:
         elif parked is not None and isinstance(parked.asker, RoundAsker):
             sealer.use(state)
             parked.resume_as(ctx)
-            parked.asker.reopen(given)
+            if ctx.running.node is None:
+                parked.asker.reopen(given)
+            else:
+                ctx.running.linger(partial(_reopen_claimed, parked, state, given))
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
     ctx.take_asker(RoundAsker(ctx, binding, recorded, given))
     return False
+
+
+async def _reopen_claimed(parked: "ServerRequest", state: str, given: JSONMapping) -> None:
+    """Let a parked handler go on with a retry, unless another node has got the same retry."""
+    if not await parked.running.claims.claim(state):
+        parked.send_error(INVALID_PARAMS, USED_STATE)
+        parked.stop()
+    elif isinstance(parked.asker, RoundAsker):
+        parked.asker.reopen(given)
 
 
 class RoundAsker:
@@ -129,7 +142,7 @@ class RoundAsker:
         recorded, given = recorded or {}, given or {}
         self._ctx = ctx
         self._pause = Pause(ctx)
-        self._binding = binding or _binding(ctx, ctx.request.params or {})
+        self._binding = binding or binding_of(ctx, ctx.request.params or {})
         self._round: int = recorded.get("round", 0)
         self._asked: Sequence[str] = recorded.get("asked", ())
         # Answers that no task has read yet. The client sends each answer once, so an unread answer
@@ -441,7 +454,7 @@ def _not_deterministic(pending: Iterable[InputRequest]) -> str:
     )
 
 
-def _binding(ctx: "ServerRequest", params: JSONMapping) -> JSONObject:
+def binding_of(ctx: "ServerRequest", params: JSONMapping) -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
     2026-07-28 `basic/patterns/mrtr` requires the principal, the method and a digest of the salient

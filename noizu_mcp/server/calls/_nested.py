@@ -17,7 +17,7 @@ from ..._errors import Denied
 from ..._value import JSONMapping
 from ...types import InputRequired, ToolResult
 from .._contracts import EMPTY
-from ..policies._capability import IssuedCapability
+from ..policies._capability import INVALID, IssuedCapability
 from ..policies._policy_set import is_guarded
 from ._call import ToolCall
 from ._emitters import NestedCallEmitter
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...components import Capability
     from ...types import ReadResult
     from .._server_context import ServerContext
+    from ..nodes._node import Node
 
 
 async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
@@ -42,12 +43,27 @@ async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
 
     async def open_capability(_: str) -> bool:
         issuer.redeem(id_, capability)
+        if ctx.running.node is not None:
+            await _claim(ctx.running.node, id_, capability.expires_at or 0.0)
         return True
 
     # A step: if the handler runs again for its answers, it opens the text again, and the sealed
     # state of its request has recorded that.
     await ctx.step(open_capability, id_)
     return capability
+
+
+async def _claim(node: "Node", id_: str, expires_at: float) -> None:
+    """Record for all nodes that a text was opened.
+
+    Raises:
+        Denied: It was opened at another node, or that cannot be found out now.
+    """
+    is_first = await node.claim(f"opened:{id_}", max(1.0, expires_at - node.backend.now()))
+    if is_first is None:
+        raise Denied("the use of the capability cannot be recorded now; try again in a moment")
+    if not is_first:
+        raise Denied(INVALID)
 
 
 class NestedCall(ToolCall):

@@ -69,7 +69,7 @@ def admit(
     """
     server = ctx.running.server
     chain = server.policies.chains.get(kind)
-    waits = chain is not None and chain.waits
+    waits = chain is not None and _waits(chain, ctx)
     if waits or server.telemetry.listeners or is_guarded(spec):
         return _admit(kind, name, arguments, spec, ctx, within=within)
     # Most calls: no coroutine and no scope are needed.
@@ -81,6 +81,10 @@ def admit(
     if _OVERRIDES[kind] in server.registry.overridden:
         ctx.let_through(kind, name, arguments)
     return None
+
+
+def _waits(chain: Chain, ctx: "ServerContext") -> bool:
+    return chain.waits or (chain.is_shared and ctx.running.node is not None)
 
 
 async def _admit(
@@ -98,7 +102,9 @@ async def _admit(
     if chain is not None:
         call = call_of(kind, name, arguments, spec, ctx, within=within)
         policy, denied = (
-            await _decide(chain, call, ctx) if chain.waits else _decide_at_once(chain, call, ctx)
+            await _decide(chain, call, ctx)
+            if _waits(chain, ctx)
+            else _decide_at_once(chain, call, ctx)
         )
         if denied is not None or server.telemetry.listeners:
             await note_decision(call, policy, denied, ctx)
@@ -299,7 +305,7 @@ async def _ask_all(
     for guard in chain.guards:
         asked.append(guard)
         answer = guard.check(call, ctx)
-        if guard.waits:
+        if guard.waits or (guard.is_shared and answer is not None):
             # Most decide without waiting, in their first step.
             answer = await report_waits(answer, partial(_limit, scope, guard.timeout))
             if scope.deadline != math.inf:

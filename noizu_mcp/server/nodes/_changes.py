@@ -1,14 +1,11 @@
 """Changes of lists and resources, from the peers of one node to the peers of all others."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..._value import JSON
+from ..changes._bus import Bus, Merger
 from ._node import CHANGED, Node
-
-if TYPE_CHECKING:
-    from .._running import RunningServer
 
 
 class SharedChanges:
@@ -16,38 +13,44 @@ class SharedChanges:
 
     Args:
         node: The node.
-        running: The server while it is served.
+        bus: The changes of the server in this process.
+        merger: Notifies the peers of this node.
+        run_soon: Runs a function in the thread of the loop, from any thread.
     """
 
-    def __init__(self, node: Node, running: "RunningServer") -> None:
+    def __init__(
+        self, node: Node, bus: Bus, merger: Merger, run_soon: Callable[[Callable[[], object]], None]
+    ) -> None:
         self._node = node
-        self._running = running
+        self._bus = bus
+        self._merger = merger
+        self._run_soon = run_soon
         node.receivers[CHANGED] = self._receive
         node.on_gap.append(self.report_all)
 
     def begin(self) -> None:
         """Send changes to the other nodes from now on."""
-        self._running.server.bus.add(self._publish)
+        self._bus.add(self._publish)
 
     def end(self) -> None:
         """Send no more changes."""
-        self._running.server.bus.discard(self._publish)
+        self._bus.discard(self._publish)
 
     def _publish(self, change: Hashable) -> None:
         # From any thread: the node belongs to the loop.
         text: JSON = list(change) if isinstance(change, tuple) else str(change)
-        self._running.portal.run_soon(partial(self._node.tell, CHANGED, text))
+        self._run_soon(partial(self._node.tell, CHANGED, text))
 
     def _receive(self, _sender: str, change: JSON) -> None:
         if change is None:
             self.report_all()
         else:
             # To the peers of this node only: the sender has told all nodes.
-            self._running.merger.report(decode_change(change))
+            self._merger.report(decode_change(change))
 
     def report_all(self) -> None:
         """Notify each peer of everything that it has subscribed to: a change may be missing."""
-        for subscriber in list(self._running.merger.subscribers):
+        for subscriber in list(self._merger.subscribers):
             subscriber.report_all()
 
 

@@ -257,6 +257,24 @@ class Node:
         sender, messages = opened
         return [[sender, *message] for message in messages]
 
+    async def claim(self, key: str, ttl: float) -> bool | None:
+        """Take something that only one node may take.
+
+        Args:
+            key: Names it.
+            ttl: Seconds for which it stays taken.
+
+        Returns:
+            True for the first caller of all nodes; None if the backend cannot answer now.
+        """
+        try:
+            await self.records.put(key, self.id, ttl=ttl, version=0)
+        except Conflict:
+            return False
+        except BackendUnavailable:
+            return None
+        return True
+
     # The lease
 
     async def _enter(self) -> None:

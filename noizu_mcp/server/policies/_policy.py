@@ -90,6 +90,7 @@ class Policy(metaclass=BodyMeta):
 
     kinds: ClassVar[frozenset[CallKind]] = KINDS
     timeout: ClassVar[float] = TIMEOUT
+    is_shared: ClassVar[bool] = False  # see `BoundPolicy`
     loop: ClassVar[str | None] = None
     label: str | None = None
 
@@ -147,12 +148,14 @@ class BoundPolicy(NamedTuple):
         label: Its name in audits.
         check: Checks a call.
         waits: True if `check` is a coroutine function.
+        is_shared: True if `check` may return a coroutine where the server has several nodes.
         timeout: Maximum seconds that it may take.
     """
 
     label: str
     check: Callable[[PolicyCall, Any], Any]
     waits: bool
+    is_shared: bool
     timeout: float
 
 
@@ -162,10 +165,12 @@ class Chain(NamedTuple):
     Attributes:
         guards: The policies, in order.
         waits: True if a policy of the chain may wait.
+        is_shared: True if a policy of the chain may wait where the server has several nodes.
     """
 
     guards: tuple[BoundPolicy, ...]
     waits: bool
+    is_shared: bool
 
 
 def check_policies(policies: Iterable[Any]) -> list[Problem]:
@@ -203,10 +208,12 @@ def make_chains(
     for kind in get_args(CallKind):
         guards = tuple(guard for policy, guard in ready if kind in policy.kinds)
         if guards:
-            chains[kind] = Chain(guards, any(guard.waits for guard in guards))
+            waits = any(guard.waits for guard in guards)
+            chains[kind] = Chain(guards, waits, any(guard.is_shared for guard in guards))
     return chains
 
 
 def _guard_of(policy: Policy, check: Callable[..., Any]) -> BoundPolicy:
     label = policy.label or type(policy).__name__
-    return BoundPolicy(label, check, inspect.iscoroutinefunction(check), policy.timeout)
+    waits = inspect.iscoroutinefunction(check)
+    return BoundPolicy(label, check, waits, policy.is_shared, policy.timeout)

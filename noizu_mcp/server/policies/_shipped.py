@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
 
 from ..._errors import Denied
@@ -13,6 +13,7 @@ from ._policy import CallKind, Policy, PolicyCall
 
 if TYPE_CHECKING:
     from ...components import Context
+    from ..nodes._node import Node
 
 #: Maximum number of callers or tools whose rate is counted at one time.
 MAX_BUCKETS: Final = 10_000
@@ -72,11 +73,15 @@ class RateLimit(Policy):
     call takes no token. At most 10,000 buckets are kept. When all are in use, calls that need a new
     bucket are denied until the least recently used bucket is full again.
 
+    The nodes of a server with a backend share the buckets. While the backend cannot be reached each
+    node counts for itself, unless the limit is strict.
+
     Args:
         n: Calls per period.
         per: The period in seconds.
         key: Each `principal` has a bucket, or each `tool`, or each principal for each tool
             (`both`). Without authentication the client's network address is used as principal.
+        strict: True to deny calls while the backend cannot be reached.
         clock: Returns the time in seconds.
 
     Raises:
@@ -84,6 +89,7 @@ class RateLimit(Policy):
     """
 
     kinds: ClassVar[frozenset[CallKind]] = frozenset({"tool", "prompt", "resource"})
+    is_shared: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -91,6 +97,7 @@ class RateLimit(Policy):
         per: float,
         key: RateKey = "principal",
         *,
+        strict: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         _check_number("n", n, "a whole number of calls", int)
@@ -103,7 +110,11 @@ class RateLimit(Policy):
         # Numbers are rounded: the last call of a bucket must not be denied for that.
         self._most = per * (1 + 1e-9)
         self._key = key
+        self._strict = strict
         self._clock = clock
+        # Buckets of all nodes that were empty, and when they are not any longer: a client that
+        # goes on calling costs the backend nothing.
+        self._empty_until: dict[Hashable, float] = {}
         # Each bucket is stored as the time at which it is full: one number, and no refilling. In
         # order of last use.
         self._full_at: dict[Hashable, float] = {}
@@ -112,9 +123,50 @@ class RateLimit(Policy):
     def __repr__(self) -> str:
         return f"RateLimit({self._n}, per={self._per:g}, key={self._key!r})"
 
-    def check(self, call: PolicyCall, ctx: "Context") -> None:
-        """Take one call from its bucket, or deny it; see `Policy`."""
+    def check(self, call: PolicyCall, ctx: "Context") -> Awaitable[None] | None:
+        """Take one call from its bucket, or deny it; see `Policy`.
+
+        Returns:
+            The rest of the work where the server has several nodes; else None.
+        """
         key = self._owner_of(call)
+        # A test may call it with a context of its own.
+        running = getattr(ctx, "running", None)
+        if running is not None and running.node is not None:
+            return self._check_shared(key, running.node, ctx)
+        self._take(key)
+        return None
+
+    async def _check_shared(self, key: Hashable, node: "Node", ctx: "Context") -> None:
+        """Take one call from a bucket of all nodes; see `check`."""
+        from ...backends import BackendUnavailable
+        from ..nodes._records import digest_of
+
+        if self._clock() < self._empty_until.get(key, 0.0):
+            raise self._refusal(self._empty_until[key] - self._clock())
+        # The place among the policies: two of them may have equal arguments.
+        place = list(ctx.server.policies).index(self)
+        name = digest_of(f"{ctx.server.options.name} {place} {self!r} {key!r}")
+        try:
+            wait = await node.records.take(f"rate:{name}", limit=self._n, period=self._per)
+        except BackendUnavailable:
+            if self._strict:
+                text = "the calls of all nodes cannot be counted now; try again in a moment"
+                raise Denied(text) from None
+            self._take(key)
+            return
+        if wait > 0:
+            while len(self._empty_until) >= MAX_BUCKETS:
+                del self._empty_until[next(iter(self._empty_until))]
+            self._empty_until[key] = self._clock() + wait
+            raise self._refusal(wait)
+
+    def _refusal(self, wait: float) -> Denied:
+        text = f"rate limit exceeded: max {self._n}/{self._per:g}s"
+        return Denied(f"{text}; try again in {wait:.3g} s")
+
+    def _take(self, key: Hashable) -> None:
+        """Take one call from a bucket of this process, or deny it."""
         now, one = self._clock(), self._one
         with self._lock:
             # Each call moves the time by the share of one call; the bucket is empty `per` seconds
@@ -127,8 +179,7 @@ class RateLimit(Policy):
                 return
             if full_at - one > now:
                 self._full_at[key] = full_at - one
-        text = f"rate limit exceeded: max {self._n}/{self._per:g}s"
-        raise Denied(f"{text}; try again in {wait if wait > 0 else one:.3g} s")
+        raise self._refusal(wait if wait > 0 else one)
 
     def _make_room(self, now: float) -> bool:
         """Remove full buckets, the least recently used first; False if there are still too many."""
