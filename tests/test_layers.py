@@ -103,6 +103,10 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("server/_running", ".changes._shared"): "loads where the server has a backend",
+    ("server/_running", ".asking._claims"): "the same",
+    ("server/registry/_server_options", "...backends"): "loads with the first backend",
+    ("transports/http/server/_app", "....server"): "loads where the server has a backend",
     ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("client/_handlers", "._handler_checks"): "loads with the first class of a handler",
@@ -174,10 +178,10 @@ LATE = {
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
     ("server/loading/_imports", "._remedies"): "loads with the first file that cannot be imported",
-    ("server/asking/_seal", "cryptography.exceptions"): "loads with the first sealed state",
-    ("server/asking/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
-    ("server/asking/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
-    ("server/asking/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("server/_cipher", "cryptography.exceptions"): "loads with the first sealed state",
+    ("server/_cipher", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
+    ("server/_cipher", "cryptography.hazmat.primitives.hashes"): "the same",
+    ("server/_cipher", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
     ("_serving", ".transports.http.server._process"): "stdio does not load the HTTP side",
     ("_serving", ".transports.http.server._serve_http"): "the same",

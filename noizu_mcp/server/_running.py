@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._server_context import ServerContext
     from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
-    from .nodes._changes import SharedChanges
+    from .changes._shared import SharedChanges
     from .nodes._node import Node
     from .providers._provider_lists import ProviderLists
     from .tasks._running_task import RunningTask
@@ -188,7 +188,7 @@ class RunningServer:
     @cached_property
     def shared_changes(self) -> "SharedChanges":
         """The changes of all nodes. Loaded where there are other nodes."""
-        from .nodes._changes import SharedChanges
+        from .changes._shared import SharedChanges
 
         node = cast("Node", self.node)
         return SharedChanges(node, self.server.bus, self.merger, self.portal.run_soon)
@@ -196,7 +196,7 @@ class RunningServer:
     @cached_property
     def claims(self) -> "Claims":
         """The claims of states. Loaded where there are other nodes."""
-        from .nodes._claims import StateClaims
+        from .asking._claims import StateClaims
 
         node, server = cast("Node", self.node), self.server
         return StateClaims(node, self.parked, server.sealer, server.options.state_ttl)

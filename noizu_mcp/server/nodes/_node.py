@@ -31,8 +31,8 @@ from ..._value import JSON
 from ...backends import Backend, BackendUnavailable, Conflict, Gap, LogEntry
 from ...engine import crashes_logged, logger
 from ...jsonrpc import render
-from ..asking._seal import Cipher, process_secret
-from ._records import Records
+from .._cipher import Cipher, process_secret
+from ._records import Records, digest_of
 
 #: The stream that every node reads.
 ALL: Final = "log"
@@ -274,6 +274,23 @@ class Node:
         except BackendUnavailable:
             return None
         return True
+
+    async def count(self, name: str, *, limit: int, period: float) -> float | None:
+        """Count one use of all nodes against a rate limit.
+
+        Args:
+            name: What is limited; the backend learns its digest.
+            limit: Uses in a period.
+            period: Seconds.
+
+        Returns:
+            0.0 if it is within the limit, or the seconds to wait; None if the backend cannot
+            answer now.
+        """
+        try:
+            return await self.records.take(f"rate:{digest_of(name)}", limit=limit, period=period)
+        except BackendUnavailable:
+            return None
 
     # The lease
 
