@@ -4,7 +4,7 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import trio
@@ -97,6 +97,8 @@ class RunningServer:
         working: The requests whose handlers run. They may have been refused in the meantime.
         replayed: The handlers that were logged because they ran again.
         on_denied: Called before a request is answered with a missing scope.
+        shared_changes: The changes of all nodes; None without other nodes.
+        claims: The claims of states; only where there are other nodes.
     """
 
     def __init__(
@@ -126,6 +128,8 @@ class RunningServer:
         self.working: dict[ServerRequest, None] = {}
         self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[ServerRequest, McpError], None] | None = None
+        self.shared_changes: SharedChanges | None = None
+        self.claims: Claims
 
     @cached_property
     def tasks(self) -> "TaskStore":
@@ -164,7 +168,7 @@ class RunningServer:
         """Start what runs beside the requests: providers, if there are any."""
         self.server.bus.running[self] = None
         if self.node is not None:
-            self.shared_changes.begin()
+            self._join(self.node)
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
@@ -180,26 +184,23 @@ class RunningServer:
     def end_serving(self) -> None:
         """Stop what runs beside the requests. Does not wait."""
         del self.server.bus.running[self]
-        if self.node is not None:
+        if self.shared_changes is not None:
             self.shared_changes.end()
         if "provider_lists" in vars(self):
             self.provider_lists.end()
 
-    @cached_property
-    def shared_changes(self) -> "SharedChanges":
-        """The changes of all nodes. Loaded where there are other nodes."""
+    def _join(self, node: "Node") -> None:
+        """Share changes and states with the other nodes."""
+        # Loaded where there are other nodes.
+        from .asking._claims import StateClaims
         from .changes._shared import SharedChanges
 
-        node = cast("Node", self.node)
-        return SharedChanges(node, self.server.bus, self.merger, self.portal.run_soon)
-
-    @cached_property
-    def claims(self) -> "Claims":
-        """The claims of states. Loaded where there are other nodes."""
-        from .asking._claims import StateClaims
-
-        node, server = cast("Node", self.node), self.server
-        return StateClaims(node, self.parked, server.sealer, server.options.state_ttl)
+        self.shared_changes = SharedChanges(
+            node, self.server.bus, self.merger, self.portal.run_soon
+        )
+        self.shared_changes.begin()
+        options = self.server.options
+        self.claims = StateClaims(node, self.parked, self.server.sealer, options.state_ttl)
 
     # Calls by handlers. Most servers have none, and their code is not loaded.
 

@@ -30,6 +30,7 @@ import trio
 from ..._value import JSON
 from ...backends import Backend, BackendUnavailable, Conflict, Gap, LogEntry
 from ...engine import crashes_logged, logger
+from ...events import BackendUse
 from ...jsonrpc import render
 from .._cipher import Cipher, process_secret
 from ._records import Records, digest_of
@@ -117,7 +118,7 @@ class Node:
         id: Names the node; random.
         backend: See Args.
         records: The records of the server.
-        is_up: False from a failure of the backend until the next renewal that succeeds.
+        use: What this node has asked the backend.
         alive: The ids of the nodes that were alive at the last renewal.
         receivers: What is done with a message, by its kind.
         on_gap: Called when changes may have been missed.
@@ -131,7 +132,7 @@ class Node:
         self.backend = backend
         cipher = Cipher(secrets or [process_secret()], _PURPOSE)
         self.records = Records(backend, cipher, self.note_failure)
-        self.is_up = True
+        self.use = BackendUse()
         self.alive: frozenset[str] = frozenset()
         self.receivers: dict[str, Receiver] = {}
         self.on_gap: list[Callable[[], object]] = []
@@ -147,6 +148,11 @@ class Node:
         self._version = 0  # of the record of this node
         self._renewed_at = 0.0  # on trio's clock
         self._steady_since = 0.0  # renewed without a failure since then
+
+    @property
+    def is_up(self) -> bool:
+        """False from a failure of the backend until the next renewal that succeeds."""
+        return self.use.is_up
 
     @property
     def position(self) -> str:
@@ -338,8 +344,8 @@ class Node:
             except BackendUnavailable as error:
                 self.note_failure(error)
                 continue
-            if not self.is_up:
-                self.is_up = True
+            if not self.use.is_up:
+                self.use.is_up = True
                 logger.info("the backend can be reached again")
             if trio.current_time() - self._steady_since >= self.backend.lease:
                 for node in dead:
@@ -387,8 +393,8 @@ class Node:
     def note_failure(self, error: BackendUnavailable) -> None:
         """Record that the backend cannot answer. It is logged once."""
         self._steady_since = trio.current_time()
-        if self.is_up:
-            self.is_up = False
+        if self.use.is_up:
+            self.use.is_up = False
             logger.warning("the backend cannot be reached: %s", error)
 
     def _call(self, hooks: list[Callable[[], object]]) -> None:

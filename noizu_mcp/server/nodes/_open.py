@@ -43,10 +43,13 @@ async def open_node(server: "Server", backend: Backend) -> AsyncIterator[Node]:
             nursery.start_soon(_run, work)
 
         node = Node(opened, secrets, spawn)
-        await node.begin()
+        opened.observe = node.use.observe
+        server.telemetry.backends.add(node.use)
         try:
+            await node.begin()
             yield node
         finally:
+            server.telemetry.backends.discard(node.use)
             with trio.CancelScope(shield=True, deadline=trio.current_time() + LEAVE_TIME):
                 await node.end()
             nursery.cancel_scope.cancel()
