@@ -124,6 +124,7 @@ LATE = {
     ("check/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
     ("check/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
+    ("testing/_check_backend", "._backend_model"): "hypothesis loads with the first check",
     ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
     ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
