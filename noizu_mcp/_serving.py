@@ -135,7 +135,8 @@ class Server(server.Server, abstract=True):
             run_http(self, host, port, *read_options(options), server=server)
         except start_errors() as error:
             # A port in use is no fault of the program, and its traceback would say nothing more.
-            raise SystemExit(f"noizu-mcp: {reason_of(error)}") from error
+            text = error.strerror if isinstance(error, OSError) else error
+            raise SystemExit(f"noizu-mcp: {text}") from error
 
     @_serves
     def asgi(
@@ -217,8 +218,3 @@ def start_errors() -> tuple[type[Exception], ...]:
     from .backends import BackendUnavailable
 
     return http.ListenError, BackendUnavailable
-
-
-def reason_of(error: Exception) -> str:
-    """Return why a server cannot start, in one line; see `start_errors`."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from .._serving import reason_of, run_http, start_errors
+from .._serving import run_http, start_errors
 from ..server import Server
 from ..transports import http
 from ._errors import OK, USAGE, CommandError
@@ -147,8 +147,10 @@ def _run(
     try:
         name = args.server or "noizu"
         run_http(server, host, port, options, host_options, server=name, parent=args.parent)
-    except (OSError, *start_errors()) as error:
-        raise CommandError(reason_of(error)) from error
+    except OSError as error:
+        raise CommandError(error.strerror or str(error)) from error
+    except start_errors() as error:
+        raise CommandError(str(error)) from error
 
 
 def _options(args: argparse.Namespace) -> http.HttpOptions:
