@@ -21,15 +21,15 @@ for another node.
 """
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
 import trio
 
 from ..._value import JSON
-from ...backends import Backend, BackendUnavailable, Conflict, Gap, LogEntry
-from ...engine import crashes_logged, logger
+from ...backends import Backend, BackendUnavailable, Conflict, LogEntry
+from ...engine import ThrottledLog, crashes_logged, logger
 from ...events import BackendUse
 from ...jsonrpc import render
 from .._cipher import Cipher, process_secret
@@ -76,7 +76,6 @@ class _Queue:
 
     def __init__(self) -> None:
         self.messages: dict[bytes, bool] = {}  # the text of each, and whether it is a change
-        self.is_sent = False  # while a task appends them
 
     def add(self, message: bytes, *, is_change: bool) -> None:
         if len(self.messages) >= MAX_QUEUED and message not in self.messages:
@@ -140,7 +139,9 @@ class Node:
         self.on_death: list[Callable[[str], Awaitable[object]]] = []
         self.on_declared_dead: list[Callable[[], object]] = []
         self._spawn = spawn
-        self._queues: dict[str, _Queue] = {}
+        self._log = ThrottledLog()
+        self._queues: dict[str, _Queue] = {}  # with the tasks that send them
+        self._sent = trio.Event()  # set when a queue is empty
         self._inbox = inbox_of(self.id)
         self._positions: dict[str, str] = {}
         self._epoch = ""
@@ -181,8 +182,14 @@ class Node:
         self._steady_since = trio.current_time()
         await self._enter()
         await self._look()
-        self._spawn(self._renew)
-        self._spawn(self._receive)
+        self._spawn(partial(self._repeat, self._renew))
+        self._spawn(partial(self._repeat, self._receive))
+
+    async def flush(self) -> None:
+        """Wait until all messages are sent."""
+        while self._queues:
+            self._sent = trio.Event()
+            await self._sent.wait()
 
     async def end(self) -> None:
         """Leave: the other nodes must not take this one for dead. Does not raise."""
@@ -203,49 +210,46 @@ class Node:
             to: The id of a node; None for all others.
         """
         stream = ALL if to is None else inbox_of(to)
-        queue = self._queues.setdefault(stream, _Queue())
-        queue.add(render([kind, *body]), is_change=kind == CHANGED)
-        if not queue.is_sent:
-            queue.is_sent = True
+        queue = self._queues.get(stream)
+        if queue is None:
+            queue = self._queues[stream] = _Queue()
             self._spawn(partial(self._send, stream, queue))
+        queue.add(render([kind, *body]), is_change=kind == CHANGED)
 
     async def _send(self, stream: str, queue: _Queue) -> None:
-        keep = KEEP_ALL if stream == ALL else KEEP_INBOX
-        while queue.messages:
-            # Removed before it is appended: an equal message that comes meanwhile is news.
-            taken = queue.take()
-            text = b'["%b",[%b]]' % (self.id.encode(), b",".join(taken))
-            try:
-                entry = self.records.seal(stream, text)
-                await self.backend.append(stream, entry, keep=keep, ttl=KEEP_SECONDS)
-            except BackendUnavailable as error:
-                queue.put_back(taken)
-                self.note_failure(error)
-                await trio.sleep(RETRY)
-                continue
-            if stream == ALL:
-                # The first of a burst was sent at once, the rest is sent together.
-                await trio.sleep(SPACING * max(1, len(self.alive)))
-        # No checkpoint since the queue was seen empty.
-        queue.is_sent = False
-        if stream != ALL:
+        try:
+            while queue.messages:
+                # Removed before it is appended: an equal message that comes meanwhile is news.
+                taken = queue.take()
+                try:
+                    await self._append(stream, taken)
+                except BackendUnavailable as error:
+                    queue.put_back(taken)
+                    self.note_failure(error)
+                    await trio.sleep(RETRY)
+        finally:
+            # No checkpoint since the queue was seen empty.
             del self._queues[stream]
+            self._sent.set()
+
+    async def _append(self, stream: str, messages: Iterable[bytes]) -> None:
+        text = b'["%b",[%b]]' % (self.id.encode(), b",".join(messages))
+        entry = self.records.seal(stream, text)
+        if stream == ALL:
+            await self.backend.append(stream, entry, keep=KEEP_ALL, ttl=KEEP_SECONDS)
+            # The first of a burst is sent at once, the rest together.
+            await trio.sleep(SPACING * max(1, len(self.alive)))
+        else:
+            await self.backend.append(stream, entry, keep=KEEP_INBOX, ttl=KEEP_SECONDS)
 
     async def _receive(self) -> None:
-        while True:
-            try:
-                entries = await self.backend.read(self._positions, wait=WAIT)
-            except BackendUnavailable as error:
-                self.note_failure(error)
-                await trio.sleep(RETRY)
-                continue
-            for entry in entries:
-                self._positions[entry.stream] = entry.position
-                if isinstance(entry, Gap):
-                    if entry.stream == ALL:
-                        self._call(self.on_gap)
-                else:
-                    self._dispatch(entry)
+        """Wait for messages, and act on them."""
+        for entry in await self.backend.read(self._positions, wait=WAIT):
+            self._positions[entry.stream] = entry.position
+            if isinstance(entry, LogEntry):
+                self._dispatch(entry)
+            elif entry.stream == ALL:
+                self._call(self.on_gap)
 
     def _dispatch(self, entry: LogEntry) -> None:
         for sender, kind, *body in self.messages_of(entry):
@@ -327,33 +331,37 @@ class Node:
     async def _members(self, group: str) -> frozenset[str]:
         return frozenset(key.partition(":")[2] for key in await self.backend.members(group))
 
-    async def _renew(self) -> None:
+    async def _repeat(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do something again and again, whatever the backend raises."""
         while True:
-            await trio.sleep(min(RENEWAL, self.backend.lease / 4) if self.is_up else RETRY)
-            try:
-                self.note_loss()
+            with crashes_logged("the backend failed", log=self._log):
                 try:
-                    await self._enter()
-                except Conflict:
-                    # The data may have been lost since the epoch was read.
-                    if not self.note_loss():
-                        self._declared_dead()
-                    self._version = 0
-                    await self._enter()
-                dead = await self._look()
-            except BackendUnavailable as error:
-                self.note_failure(error)
-                continue
-            if not self.use.is_up:
-                self.use.is_up = True
-                logger.info("the backend can be reached again")
-            if trio.current_time() - self._steady_since >= self.backend.lease:
-                for node in dead:
-                    self._spawn(partial(self._bury, node))
+                    await work()
+                    continue
+                except BackendUnavailable as error:
+                    self.note_failure(error)
+            await trio.sleep(RETRY)
 
-    def _declared_dead(self) -> None:
-        logger.warning("another node took this one for dead: its tasks are given up")
-        self._call(self.on_declared_dead)
+    async def _renew(self) -> None:
+        """Renew the lease, and look for nodes that have not renewed theirs."""
+        self.note_loss()
+        try:
+            await self._enter()
+        except Conflict:
+            # The data may have been lost since the epoch was read.
+            if not self.note_loss():
+                logger.warning("another node took this one for dead: its tasks are given up")
+                self._call(self.on_declared_dead)
+            self._version = 0
+            await self._enter()
+        dead = await self._look()
+        if not self.use.is_up:
+            self.use.is_up = True
+            logger.info("the backend can be reached again")
+        if trio.current_time() - self._steady_since >= self.backend.lease:
+            for node in dead:
+                self._spawn(partial(self._bury, node))
+        await trio.sleep(min(RENEWAL, self.backend.lease / 4))
 
     async def _bury(self, node: str) -> None:
         """Act on the death of a node, unless another one does."""
