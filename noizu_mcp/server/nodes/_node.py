@@ -6,8 +6,8 @@ of one node. Nodes never connect to each other, and none of them leads.
 
 A node is known by a record, and alive while it renews its lease; `_renew` does both. A node that is
 known and not alive is dead. The node that deletes its record acts on its death, so exactly one does
-(`on_death`). A node judges others only after it has renewed its own lease without a failure for the
-length of one lease: after an outage of the backend all leases have expired. A node whose own record
+(`on_death`). A node judges others only after it has renewed its own lease in time for the length of
+one lease: after an outage of the backend all leases have expired. A node whose own record
 is gone was declared dead by another one (`on_declared_dead`), unless the epoch of the backend has
 changed: then the backend has lost its data, and each node writes again what it holds
 (`on_emptied`).
@@ -20,6 +20,7 @@ a gap, anything may have changed as well. So each change arrives at least once, 
 for another node.
 """
 
+import math
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -145,10 +146,10 @@ class Node:
         self._inbox = inbox_of(self.id)
         self._positions: dict[str, str] = {}
         self._epoch = ""
-        self._emptied_at = -1e9  # when the loss of the data was found, on trio's clock
+        self._emptied_at = -math.inf  # when the loss of the data was found, on trio's clock
         self._version = 0  # of the record of this node
-        self._renewed_at = 0.0  # on trio's clock
-        self._steady_since = 0.0  # renewed without a failure since then
+        self._renewed_at = -math.inf  # on trio's clock
+        self._steady_since = 0.0  # the lease was renewed in time since then
 
     @property
     def is_up(self) -> bool:
@@ -179,7 +180,6 @@ class Node:
             ALL: await self.backend.end_of(ALL),
             self._inbox: await self.backend.end_of(self._inbox),
         }
-        self._steady_since = trio.current_time()
         await self._enter()
         await self._look()
         self._spawn(partial(self._repeat, self._renew))
@@ -320,6 +320,8 @@ class Node:
         await self.backend.put(
             f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
         )
+        if self.unrenewed > self.backend.lease / 2:
+            self._steady_since = trio.current_time()
         self._renewed_at = trio.current_time()
 
     async def _look(self) -> list[str]:
@@ -400,7 +402,6 @@ class Node:
 
     def note_failure(self, error: BackendUnavailable) -> None:
         """Record that the backend cannot answer. It is logged once."""
-        self._steady_since = trio.current_time()
         if self.use.is_up:
             self.use.is_up = False
             logger.warning("the backend cannot be reached: %s", error)
