@@ -13,7 +13,7 @@ changed: then the backend has lost its data, and each node writes again what it 
 (`on_emptied`).
 
 `tell` never waits. It queues a message for a stream, and a task appends what is queued as one
-entry. A message that is queued already is not queued again. An entry that cannot be appended stays
+entry. A change that is queued already is not queued again. An entry that cannot be appended stays
 until the backend answers again. The queues are bounded: when changes fill one, they become one
 message, "anything may have changed". `_receive` reads the streams on from the last position. After
 a gap, anything may have changed as well. So each change arrives at least once, and nothing waits
@@ -73,37 +73,44 @@ Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class _Queue:
-    """Messages that wait to be appended to one stream, in order, each of them once."""
+    """Messages that wait to be appended to one stream, in order, each change once."""
 
     def __init__(self) -> None:
-        self.messages: dict[bytes, bool] = {}  # the text of each, and whether it is a change
+        self.messages: list[bytes] = []
+        self._changes: set[bytes] = set()
 
     def add(self, message: bytes, *, is_change: bool) -> None:
-        if len(self.messages) >= MAX_QUEUED and message not in self.messages:
+        if message in self._changes:
+            return
+        if len(self.messages) >= MAX_QUEUED:
             if not is_change:
                 logger.warning("a message to another node was dropped: too many wait")
                 return
             # The changes become one message, which says the most.
-            self.messages = {text: False for text, other in self.messages.items() if not other}
-            message, is_change = _EVERYTHING, False
-        self.messages[message] = is_change
+            self.messages = [each for each in self.messages if each not in self._changes]
+            self._changes.clear()
+            message = _EVERYTHING
+        if is_change:
+            self._changes.add(message)
+        self.messages.append(message)
 
-    def take(self) -> dict[bytes, bool]:
+    def take(self) -> list[bytes]:
         """Remove and return the first messages that fit into an entry."""
-        taken: dict[bytes, bool] = {}
-        size = 0
-        for message, is_change in self.messages.items():
+        size = count = 0
+        for message in self.messages:
             size += len(message) + 1
-            if taken and size > MAX_ENTRY:
+            if count and size > MAX_ENTRY:
                 break
-            taken[message] = is_change
-        for message in taken:
-            del self.messages[message]
+            count += 1
+        taken = self.messages[:count]
+        del self.messages[:count]
+        # From now on an equal change is news.
+        self._changes.difference_update(taken)
         return taken
 
-    def put_back(self, taken: dict[bytes, bool]) -> None:
+    def put_back(self, taken: list[bytes]) -> None:
         """Put messages back to the front."""
-        self.messages = taken | self.messages
+        self.messages[:0] = taken
 
 
 class Node:
@@ -219,7 +226,6 @@ class Node:
     async def _send(self, stream: str, queue: _Queue) -> None:
         try:
             while queue.messages:
-                # Removed before it is appended: an equal message that comes meanwhile is news.
                 taken = queue.take()
                 try:
                     await self._append(stream, taken)
