@@ -456,7 +456,7 @@ class ServerRequest(InboundRequest):
             else:
                 from .asking._live import LiveAsker, RequestLine
 
-                self.asker = LiveAsker(RequestLine(self, self.dispatcher))
+                self.asker = LiveAsker(RequestLine(self, self.dispatcher), self)
         return self.asker
 
     async def ask(

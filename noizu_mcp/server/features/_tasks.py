@@ -144,7 +144,7 @@ class TaskRequest(ServerRequest):
         # Nothing may be sent on the channel of the request after its answer.
         self.answered = True
         self.task = task
-        self.asker = LiveAsker(task, before)
+        self.asker = LiveAsker(task, task, before)
         self.task_start = task_start
         self._emitter = emitter
 
