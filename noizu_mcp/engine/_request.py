@@ -336,7 +336,10 @@ class InboundRequest:
                 raise going_on from None
         finally:
             entered.on_wait = None
-            self.leave_scope()
+            # As `leave_scope`.
+            self.scope = None
+            if self.withdrawn:
+                self._abandon()
         if not self.answered:
             # Not answered: withdrawn, expired, failed, or meant to stay open.
             self.conclude(scope)
