@@ -5,9 +5,9 @@ They are at the bottom of everything that handles a request, so that types are i
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from .._util import Unset
+from .._util import Returned, Unset
 from .._value import JSONMapping
 from ..components import Context, ToolSpec
 from ..engine import ClientShare, Ending, Job
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .registry._registry import Registry
     from .registry._server_options import ServerOptions
 
-Result = TypeVar("Result")
 
 EMPTY: Final[JSONMapping] = MappingProxyType({})
 
@@ -294,7 +293,7 @@ class AsyncioSide(Protocol):
 
     ctx: Context[Any]
 
-    def run_trio(self, work: Callable[[], Awaitable[Result]]) -> Awaitable[Result]:
+    def run_trio(self, work: Callable[[], Awaitable[Returned]]) -> Awaitable[Returned]:
         """Run trio code from the asyncio task, and wait for it."""
 
     def from_trio(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,18 +8,16 @@ thinks for a minute must not use up the time of a handler.
 import math
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
-from ..._util import Unset
+from ..._util import Returned, Unset
 from ...engine import is_crash, unwrap_single
 from ._concurrency_limit import current_slot
 
 if TYPE_CHECKING:
     from .._contracts import ServedServer
-
-Result = TypeVar("Result")
 
 
 class Timed(Protocol):
@@ -78,7 +76,7 @@ class Pause:
         if self.waiting == 0:
             self._clock.expire_at(trio.current_time() + self._left)
 
-    async def around(self, wait: Callable[[], Awaitable[Result]]) -> Result:
+    async def around(self, wait: Callable[[], Awaitable[Returned]]) -> Returned:
         """Wait for an answer with all clocks stopped, and the slot released.
 
         The clocks are this one, and those of the calls around the question.
@@ -139,8 +137,8 @@ def enter_task() -> None:
 
 
 async def in_time(
-    server: "ServedServer", spec: Timed, work: Callable[[], Awaitable[Result]]
-) -> Result:
+    server: "ServedServer", spec: Timed, work: Callable[[], Awaitable[Returned]]
+) -> Returned:
     """Run a call within a request, with the timeout of its component.
 
     Args:
