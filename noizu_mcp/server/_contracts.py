@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from .._util import Returned, Unset
 from .._value import JSONMapping
 from ..components import Context, ToolSpec
-from ..engine import ClientShare, Ending, Job
+from ..engine import Ending, Job
 from ..jsonrpc import Request
 from ..protocol import Envelope
 from ..types import InputRequest, InputRequired, ToolResult
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
-    from ..engine import AbandonedThreads, ThrottledLog
+    from ..engine import ThrottledLog
     from ..events import EventEmitter, Place, Telemetry
     from ..protocol import Revision
     from ..types import ReadResult, RequireScopes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .policies._policy_set import PolicySet
     from .registry._registry import Registry
     from .registry._server_options import ServerOptions
+    from .threads._abandoned import AbandonedThreads
 
 
 EMPTY: Final[JSONMapping] = MappingProxyType({})

@@ -18,7 +18,7 @@ from .._errors import LocalProtocolError, NoSessionError
 from .._util import UNSET, Returned, Unset, is_number
 from .._value import JSONObject
 from ..components import Context, Notify
-from ..engine import ClientShare, Delivery
+from ..engine import Delivery
 from ..protocol import Envelope
 from ..types import (
     LOG_LEVELS,
@@ -35,6 +35,7 @@ from ._contracts import (
     MountedView,
     Running,
 )
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from .._errors import Denied

@@ -27,12 +27,10 @@ from .._value import JSONMapping, JSONObject
 from ..components import read_by_hand
 from ..engine import (
     BatchReply,
-    ClientShare,
     InboundRequest,
     InFlight,
     Job,
     ReplyChannel,
-    TooManyAbandoned,
     is_crash,
 )
 from ..events import EventEmitter
@@ -45,6 +43,8 @@ from .calls._client_abilities import prepare_question
 from .calls._emitters import RequestEmitter
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
 from .calls._scope_checks import check_request_scopes, denial, needed
+from .threads._abandoned import TooManyAbandoned
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec

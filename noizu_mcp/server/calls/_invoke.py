@@ -18,7 +18,6 @@ from ..._errors import (
 from ..._util import Returned
 from ...components import error_result
 from ...engine import (
-    ClientShare,
     Ending,
     call_user_code,
     is_crash,
@@ -28,6 +27,7 @@ from ...engine import (
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
 from ..registry._registry import FoundResource
+from ..threads._fair_limiter import ClientShare
 from ._scope_checks import check_scopes
 from ._time_limit import OutOfTime, Timed, in_time
 from ._unknown import not_found

@@ -79,7 +79,7 @@ class Pause:
     async def around(self, wait: Callable[[], Awaitable[Returned]]) -> Returned:
         """Wait for an answer with all clocks stopped, and the slot released.
 
-        The clocks are this one, and those of the calls around the question.
+        The clocks are this one, and the clock of each call around the question.
         """
         # The same clocks at the end, even if the context variable changed while it waited.
         pauses = [self, *_CURRENT.get()]

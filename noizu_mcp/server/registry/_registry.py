@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import types
 from ..._value import JSONMapping, JSONObject
 from ...components import Context, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
-from ...engine import FairLimiter
 from ...jsonrpc import Request
 from ...protocol import STATELESS, adapt_definition, adapt_tool
 from ...types import SKILLS as SKILLS_EXTENSION
 from ...types import TASKS, Page, ToolDefinition
+from ..threads._fair_limiter import FairLimiter
 from ._availability import is_available
 from ._collection import Collection, CollectionKind
 from ._directories import make_tree
