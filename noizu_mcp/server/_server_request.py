@@ -463,8 +463,9 @@ class ServerRequest(InboundRequest):
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
         """Ask the client, in the way of its era, and wait for the answer."""
+        asker = self._asker
         prepared = prepare_question(self.envelope, self.request.method, request)
-        return await self._asker.ask(prepared, read, timeout)
+        return await asker.ask(prepared, read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""
