@@ -34,7 +34,7 @@ from ..engine import (
     is_crash,
 )
 from ..events import EventEmitter
-from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered
+from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered, digest_of
 from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
 from ._contracts import EMPTY, TaskStart
@@ -96,6 +96,7 @@ class ServerRequest(InboundRequest):
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
     _progress: float | None = None
+    _digest: str | None = None
 
     def __init__(
         self,
@@ -192,7 +193,7 @@ class ServerRequest(InboundRequest):
         return resume(self)
 
     def limit_time(self, component: "Component | None") -> None:
-        """Set the deadline of the request.
+        """Set the deadline of the request; a handler runs afterwards.
 
         Args:
             component: Its timeout overrides the server's; None if no registered component answers.
@@ -202,10 +203,26 @@ class ServerRequest(InboundRequest):
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
         deadline = math.inf if timeout is None else trio.current_time() + timeout
+        # Before the handler, which may change its arguments, and then ask.
+        asked = self.envelope.revision.stateless and self.envelope.client_capabilities
+        if asked and (
+            component is None or component.takes_context or self.running.server.registry.overridden
+        ):
+            self.digest_params()
         if self.trio_task is None:
             self.deadline = deadline
         else:  # a policy has waited
             self.expire_at(deadline)
+
+    def digest_params(self) -> str:
+        """Return a digest of the params as they came, which every retry has, too."""
+        if self._digest is None:
+            # `_meta` differs in each retry; the other two are added by a retry.
+            own = dict(self.request.params or {})
+            for name in ("_meta", "inputResponses", "requestState"):
+                own.pop(name, None)
+            self._digest = digest_of(own)
+        return self._digest
 
     # Parking
 
