@@ -38,6 +38,7 @@ from ._outbox import Outbox as Outbox
 from ._pending import Arrival as Arrival
 from ._pending import OnProgress as OnProgress
 from ._pending import PendingRequests as PendingRequests
+from ._pending import SpawnTask as SpawnTask
 from ._request import BatchReply as BatchReply
 from ._request import InboundRequest as InboundRequest
 from ._request import InFlight as InFlight

@@ -12,7 +12,7 @@ import trio
 from .._errors import McpError
 from .._util import Returned
 from .._value import JSONMapping
-from ..engine import Job
+from ..engine import Job, SpawnTask
 from ..types import ToolResult
 from .changes._bus import Merger, Subscriber
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 #: Serves one method: answers at once, or returns the rest of the work. It may raise `McpError`.
 Route = Callable[["ServerRequest"], Job | None]
-#: Runs something in a nursery of its owner.
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class Portal:
@@ -101,7 +99,7 @@ class RunningServer:
         routes: Mapping[str, Route],
         state: object,
         transport: str,
-        linger: Spawn,
+        linger: SpawnTask,
         *,
         memory: "TaskMemory | None" = None,
         parks: bool = True,

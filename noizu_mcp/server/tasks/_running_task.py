@@ -39,7 +39,7 @@ ENTROPY: Final = 24
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
-class _Question:
+class _TaskQuestion:
     """A question that waits for its answer."""
 
     __slots__ = ("answer", "closed", "wire")
@@ -99,7 +99,7 @@ class RunningTask:
         self._born = trio.current_time()
         self._created = self._updated = utc_text()
         self._message: str | None = None
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, _TaskQuestion] = {}
         self._asked = 0
         self._required: dict[RequireScopes, None] = {}
         # Bytes, not objects: they are counted exactly, and most results are read once.
@@ -202,7 +202,7 @@ class RunningTask:
         # shown (extension, `tasks/update`).
         self._asked += 1
         key = f"{request.method.partition('/')[0]}-{self._asked}"
-        question = self._questions[key] = _Question(wire)
+        question = self._questions[key] = _TaskQuestion(wire)
         self._note_questions()
         seconds = math.inf if timeout is None or isinstance(timeout, Unset) else timeout
         try:
