@@ -6,7 +6,7 @@ is made on first use: a short tool without `ctx` needs no context.
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
@@ -96,7 +96,6 @@ class ServerRequest(InboundRequest):
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
     _progress: float | None = None
-    _digest: str | None = None
 
     def __init__(
         self,
@@ -203,26 +202,23 @@ class ServerRequest(InboundRequest):
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
         deadline = math.inf if timeout is None else trio.current_time() + timeout
-        # Before the handler, which may change its arguments, and then ask.
-        asked = self.envelope.revision.stateless and self.envelope.client_capabilities
-        if asked and (
-            component is None or component.takes_context or self.running.server.registry.overridden
-        ):
-            self.digest_params()
+        may_ask = component is None or component.takes_context
+        may_ask = may_ask or bool(self.running.server.registry.overridden)
+        if may_ask and self.envelope.revision.stateless and self.envelope.client_capabilities:
+            _ = self.params_digest  # before the handler, which may change its arguments
         if self.trio_task is None:
             self.deadline = deadline
         else:  # a policy has waited
             self.expire_at(deadline)
 
-    def digest_params(self) -> str:
-        """Return a digest of the params as they came, which every retry has, too."""
-        if self._digest is None:
-            # `_meta` differs in each retry; the other two are added by a retry.
-            own = dict(self.request.params or {})
-            for name in ("_meta", "inputResponses", "requestState"):
-                own.pop(name, None)
-            self._digest = digest_of(own)
-        return self._digest
+    @cached_property
+    def params_digest(self) -> str:
+        """A digest of the params, which is the same for every retry."""
+        # `_meta` differs in each retry; the other two are added by a retry.
+        own = dict(self.request.params or {})
+        for name in ("_meta", "inputResponses", "requestState"):
+            own.pop(name, None)
+        return digest_of(own)
 
     # Parking
 

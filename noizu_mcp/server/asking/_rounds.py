@@ -98,7 +98,7 @@ def resume(ctx: "ServerRequest") -> bool:
             parked.asker.reopen(given)
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
-    ctx.take_asker(RoundAsker(ctx, binding, recorded, given))
+    ctx.take_asker(RoundAsker(ctx, recorded, given))
     return False
 
 
@@ -107,7 +107,6 @@ class RoundAsker:
 
     Args:
         ctx: The request whose handler asks.
-        binding: The owner of its states; None to compute it.
         recorded: The contents of the state that the request carries; None in a first round, and for
             a server without state.
         given: The answers that the request carries, to any questions; None for no answers.
@@ -121,14 +120,13 @@ class RoundAsker:
     def __init__(
         self,
         ctx: "ServerRequest",
-        binding: JSONObject | None = None,
         recorded: JSONMapping | None = None,
         given: JSONMapping | None = None,
     ) -> None:
         recorded, given = recorded or {}, given or {}
         self._ctx = ctx
         self._pause = Pause(ctx)
-        self._binding = binding or _binding(ctx)
+        self._binding = _binding(ctx)
         self._round: int = recorded.get("round", 0)
         self._asked: Sequence[str] = recorded.get("asked", ())
         # Answers that no task has read yet. The client sends each answer once, so an unread answer
@@ -454,7 +452,7 @@ def _binding(ctx: "ServerRequest") -> JSONObject:
         "principal": None if caller is None else caller.key,
         "method": ctx.request.method,
         "name": params.get("name", params.get("uri")),
-        "arguments": ctx.digest_params(),
+        "arguments": ctx.params_digest,
     }
 
 
