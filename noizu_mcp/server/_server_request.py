@@ -202,10 +202,10 @@ class ServerRequest(InboundRequest):
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
         deadline = math.inf if timeout is None else trio.current_time() + timeout
-        may_ask = component is None or component.takes_context
-        may_ask = may_ask or bool(self.running.server.registry.overridden)
-        if may_ask and self.envelope.revision.stateless and self.envelope.client_capabilities:
-            _ = self.params_digest  # before the handler, which may change its arguments
+        if self.envelope.revision.stateless and self.envelope.client_capabilities:
+            has_context = component is None or component.takes_context
+            if has_context or self.running.server.registry.overridden:
+                _ = self.params_digest  # before the handler, which may change its arguments
         if self.trio_task is None:
             self.deadline = deadline
         else:  # a policy has waited
