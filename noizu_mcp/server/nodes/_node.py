@@ -30,7 +30,7 @@ import trio
 
 from ..._value import JSON
 from ...backends import Backend, BackendUnavailable, Conflict, LogEntry
-from ...engine import ThrottledLog, crashes_logged, logger
+from ...engine import SpawnTask, ThrottledLog, crashes_logged, logger
 from ...events import BackendUse
 from ...jsonrpc import render
 from .._cipher import Cipher, process_secret
@@ -68,8 +68,6 @@ _EVERYTHING: Final = render([CHANGED, None])
 
 #: Acts on a message of another node: called with the sender and the arguments of `tell`.
 Receiver = Callable[..., object]
-#: Runs a task until the node ends.
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class _Queue:
@@ -134,7 +132,7 @@ class Node:
         on_declared_dead: Called when another node has declared this one dead.
     """
 
-    def __init__(self, backend: Backend, secrets: list[bytes], spawn: Spawn) -> None:
+    def __init__(self, backend: Backend, secrets: list[bytes], spawn: SpawnTask) -> None:
         self.id = os.urandom(8).hex()
         self.backend = backend
         cipher = Cipher(secrets or [process_secret()], _PURPOSE)

@@ -9,14 +9,13 @@ that cannot be decrypted counts as missing.
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from ..._log import ThrottledLog
+from ..._util import Returned
 from ...backends import Backend, BackendUnavailable, Conflict
 from ...jsonrpc import parse_json, render
 from .._cipher import Cipher
-
-Result = TypeVar("Result")
 
 _NO_GROUPS: Final[Mapping[str, int]] = MappingProxyType({})
 #: Times that a record is read and written until no other node writes it in between.
@@ -160,7 +159,7 @@ class Records:
         """Return the live keys of a group."""
         return await self._ask(self._backend.members(group))
 
-    async def _ask(self, operation: Awaitable[Result]) -> Result:
+    async def _ask(self, operation: Awaitable[Returned]) -> Returned:
         try:
             return await operation
         except BackendUnavailable as error:
