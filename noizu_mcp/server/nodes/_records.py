@@ -81,7 +81,7 @@ class Records:
             known: The version that the caller has; its value is not transferred again.
 
         Returns:
-            The record; None if there is none, or if it cannot be opened.
+            The record; None if it does not exist or cannot be opened.
 
         Raises:
             BackendUnavailable: The backend cannot answer now.
@@ -131,7 +131,7 @@ class Records:
             attempts: Number of times that it is tried.
 
         Returns:
-            The record as it is now; None if there is none.
+            The record as it is now; None if it does not exist.
 
         Raises:
             BackendUnavailable: The backend cannot answer now, or other nodes changed the record at
