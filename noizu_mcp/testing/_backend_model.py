@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 import trio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ..backends import Backend, Conflict, Full, Gap, LogEntry
@@ -24,22 +24,45 @@ _ROOM: Final = {"pair": 2, "single": 1}
 _keys = st.sampled_from(["a", "b", "c"])
 _streams = st.sampled_from(["s", "t"])
 _ttls = st.sampled_from([LONG, LONG, SHORT])
-_versions = st.sampled_from(["any", "absent", "present", "former"])
+_versions = st.sampled_from(["any", "any", "absent", "present", "former"])
 _groups = st.sets(st.sampled_from(sorted(_ROOM))).map(sorted)
+_put = st.tuples(st.just("put"), _keys, st.binary(max_size=3), _ttls, _versions, _groups)
+_append = st.tuples(st.just("append"), _streams, st.binary(max_size=3), st.integers(1, 3), _ttls)
+_read = st.tuples(st.just("read"), _streams, st.sampled_from([0.0, 0.01]))
 _steps: Final = st.lists(
     st.one_of(
-        st.tuples(st.just("put"), _keys, st.binary(max_size=3), _ttls, _versions, _groups),
+        *(_put, _put, _append, _append, _read),
         st.tuples(st.just("get"), _keys, st.none() | _ttls, _versions),
         st.tuples(st.just("delete"), _keys, _versions),
         st.tuples(st.just("members"), st.sampled_from(sorted(_ROOM))),
-        st.tuples(st.just("append"), _streams, st.binary(max_size=3), st.integers(1, 3), _ttls),
-        st.tuples(st.just("read"), _streams, st.sampled_from([0.0, 0.01])),
         st.tuples(st.just("end_of"), _streams),
         st.tuples(st.just("sleep")),
     ),
-    min_size=1,
+    min_size=10,
     max_size=40,
 )
+#: A sequence with each outcome, for those who have no luck.
+_EVERY_OUTCOME: Final = [
+    ("put", "a", b"1", LONG, "absent", ["single"]),
+    ("put", "b", b"2", LONG, "any", ["pair", "single"]),
+    ("put", "b", b"3", SHORT, "absent", ["pair"]),
+    ("put", "a", b"4", LONG, "absent", []),
+    ("put", "a", b"5", LONG, "present", ["pair"]),
+    ("get", "a", SHORT, "present"),
+    ("members", "pair"),
+    ("put", "a", b"6", LONG, "former", []),
+    ("sleep",),
+    ("get", "a", None, "any"),
+    ("append", "s", b"1", 1, LONG),
+    ("append", "s", b"2", 1, SHORT),
+    ("read", "s", 0.0),
+    ("append", "s", b"3", 3, SHORT),
+    ("sleep",),
+    ("append", "s", b"4", 3, LONG),
+    ("read", "s", 0.0),
+    ("end_of", "s"),
+    ("delete", "a", "present"),
+]
 
 
 def walk(
@@ -59,6 +82,7 @@ def walk(
         suppress_health_check=[HealthCheck.too_slow],
     )
     @given(_steps)
+    @example(_EVERY_OUTCOME)
     def follow(steps: list[tuple[Any, ...]]) -> None:
         async def check(one: Backend, two: Backend) -> None:
             """Random steps have the outcomes of the model."""
