@@ -349,7 +349,12 @@ class Sessions:
     def __init__(self, app: RunningApp) -> None:
         self._app = app
         self._sessions: dict[str, HttpSession] = {}
-        self._ids = SessionIds(app.running.server, sealed=app.seal_sessions)
+        self._ids = SessionIds(
+            app.running.server,
+            sealed=app.seal_sessions,
+            # `open_node` has found the keys, or a backend in this process.
+            in_process=app.running.node is not None,
+        )
 
     def __len__(self) -> int:
         return len(self._sessions)
