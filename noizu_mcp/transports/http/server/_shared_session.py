@@ -68,7 +68,7 @@ ENDED: Final = "session ended"
 REPLACED: Final = "session read elsewhere"  # the replaced reader
 UNWATCHED: Final = "session unwatched"  # the resource that the receiver keeps
 CHANGED_HERE: Final = "session changed"  # a change for this session alone
-NOTICE: Final = "session notice"  # a notification for this session alone, and a random text
+NOTICE: Final = "session notice"  # a notification for this session alone; its text
 
 #: Changes a record: returns the new value for the present one, or None to leave it.
 Edit = Callable[[JSONObject], JSONObject | None]
@@ -540,8 +540,7 @@ class SharedSession(HttpSession):
         if self.get_stream.is_read:
             self.get_stream.offer(message)
         elif len(render(text := message.decode())) <= FITS:
-            # Equal ones are different: the random text tells them apart.
-            self.node.tell(NOTICE, self.digest, text, os.urandom(4).hex())
+            self.node.tell(NOTICE, self.digest, text)
         return Delivery(self.channel.room)
 
     async def read_answer(self, http: HttpRequest, last: str) -> None:

@@ -507,7 +507,7 @@ class SharedSessions(Sessions):
         if (session := self._by_digest.get(digest)) is not None:
             session.stop_keeping(uri)
 
-    def _receive_own(self, kind: str, _sender: str, digest: str, body: str, *_: str) -> None:
+    def _receive_own(self, kind: str, _sender: str, digest: str, body: str) -> None:
         session = self._by_digest.get(digest)
         if session is not None and session.get_stream.is_read:
             session.take_own(kind, body)
