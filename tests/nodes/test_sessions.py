@@ -6,7 +6,7 @@ import trio
 from noizu_mcp import Server, Toolkit, mcp
 
 from ..kit.messages import INITIALIZED, call, message
-from .fleet import Faulty, error_of, fleet, result_of, settled, text_of
+from .fleet import Faulty, error_of, fleet, settled, text_of
 
 
 class Kit(Toolkit):

@@ -31,12 +31,10 @@ class Stored(NamedTuple):
     Attributes:
         value: A JSON value; None if the caller knows this version.
         version: The version, for a later `put`.
-        expires_at: When it expires, by `Backend.now`.
     """
 
     value: Any
     version: int
-    expires_at: float = 0.0
 
 
 def digest_of(name: str) -> str:
@@ -93,9 +91,9 @@ class Records:
         if record is None:
             return None
         if known and record.version == known:
-            return Stored(None, known, record.expires_at)
+            return Stored(None, known)
         value = self.open(key, record.value)
-        return None if value is None else Stored(value, record.version, record.expires_at)
+        return None if value is None else Stored(value, record.version)
 
     async def put(
         self,

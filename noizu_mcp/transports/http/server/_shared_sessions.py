@@ -248,12 +248,13 @@ class SharedSessions(Sessions):
     async def _end_spare(self, spare: SharedSession) -> None:
         """End an idle session for the place of another one, unless another node uses it."""
         stored = await self.node.records.get(spare.key, known=spare.version)
-        if stored is None:
+        record = await self.node.backend.get(spare.key, known=spare.version)
+        if stored is None or record is None:
             self.end(spare)
             return
         spare.confirm(stored)
         reader = spare.record["reader"]
-        idle = self._app.limits.session_idle - (stored.expires_at - self.node.backend.now())
+        idle = self._app.limits.session_idle - (record.expires_at - self.node.backend.now())
         if reader is not None and node_of(reader) in self.node.alive:
             idle = 0.0
         if idle + 1 < spare.idle:
