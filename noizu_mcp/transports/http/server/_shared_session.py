@@ -496,18 +496,20 @@ class SharedSession(HttpSession):
                     break
                 for item in items:
                     position = item.position
-                    if isinstance(item, Gap):
-                        is_complete = False
-                    else:
-                        for _, kind, *body in node.messages_of(item):
-                            self._report_missed(kind, body)
+                    messages = [] if isinstance(item, Gap) else node.messages_of(item)
+                    is_complete = is_complete and not isinstance(item, Gap)
+                    for _, kind, *body in messages[:-1]:
+                        self._report_missed(kind, body)
+                    # Before the last one, as `Node` does.
+                    self.get_stream.advance(writer, position)
+                    for _, kind, *body in messages[-1:]:
+                        self._report_missed(kind, body)
         except BackendUnavailable as error:
             node.note_failure(error)
             is_complete = False
         if not is_complete:
             self.feed.report_all()
-        if self.get_stream.is_read_by(writer):
-            self.get_stream.is_caught_up = True
+        self.get_stream.note_caught_up(writer)
 
     def _report_missed(self, kind: str, body: list[JSON]) -> None:
         # A message of a newer version may have another body.

@@ -28,7 +28,7 @@ from ....jsonrpc import INTERNAL_ERROR, ErrorResponse, Id, encode, encode_batch,
 from ....server import Node
 from ....types import RequireScopes
 from ._event_store import DIGITS, EventLog, EventStream
-from ._event_writer import event
+from ._event_writer import EventWriter, event
 from ._http_options import HttpLimits
 from ._quotas import Reservation
 
@@ -62,27 +62,35 @@ class SharedGetStream(EventStream):
         find_position: Returns the position in the log of all nodes up to which readers were told;
             None while a notification waits.
 
-    Attributes:
-        is_caught_up: False until the changes before its reader came were reported.
     """
 
-    __slots__ = ("_find_position", "_position", "is_caught_up")
+    __slots__ = ("_find_position", "_is_caught_up", "_position")
 
     def __init__(self, name: str, log: EventLog, find_position: Callable[[], str | None]) -> None:
         super().__init__(name, log)
-        self.is_caught_up = False
+        self._is_caught_up = False
         self._position = ""
         self._find_position = find_position
 
     def begin(self, position: str) -> None:
         """Begin for a reader that was told of everything up to a position."""
-        self.is_caught_up = False
+        self._is_caught_up = False
         self._position = position
+
+    def advance(self, writer: EventWriter, position: str) -> None:
+        """Note that a reader is about to be told of everything up to a position."""
+        if self._writer is writer and self._find_position() is not None:
+            self._position = position
+
+    def note_caught_up(self, writer: EventWriter) -> None:
+        """Note that a reader was told of what happened before it came."""
+        if self._writer is writer:
+            self._is_caught_up = True
 
     @property
     def position(self) -> str:
         """The position up to which its reader was told."""
-        if self.is_caught_up:
+        if self._is_caught_up:
             self._position = self._find_position() or self._position
         return self._position
 
