@@ -51,8 +51,8 @@ from ._shared_streams import (
 if TYPE_CHECKING:
     from ._shared_sessions import SharedSessions
 
-#: Seconds for one use of the backend, whatever its engine does.
-PATIENCE: Final = 3.0
+#: Seconds for one use of the backend, whatever its engine does: a request has two at most.
+PATIENCE: Final = 1.5
 #: Bytes of JSON of the values of one session: each change writes all of them.
 MAX_VALUES: Final = 256 * 1024
 #: Seconds of the lease that a running request has on the record of its session.

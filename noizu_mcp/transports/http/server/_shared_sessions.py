@@ -391,11 +391,12 @@ class SharedSessions(Sessions):
             BackendUnavailable: The backend cannot answer now.
         """
         # Until the next change the record tells how much its writer knew.
-        record = {**session.record, "was": session.version, "position": self.node.position}
+        known = session.record.get("was", session.version)
+        record = {**session.record, "was": known, "position": self.node.position}
         limits = self._app.limits
 
         def edit(stored: JSON) -> JSON:
-            is_older = not is_record(stored) or stored.get("was", math.inf) < session.version
+            is_older = not is_record(stored) or stored.get("was", math.inf) < known
             return record if is_older else None
 
         try:

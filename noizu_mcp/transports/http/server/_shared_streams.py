@@ -42,7 +42,7 @@ LONGEST_PAUSE: Final = 0.25
 #: Seconds between two looks whether the node of a stream is dead.
 LOOK: Final = 0.5
 #: Seconds for which a stream may be on its way to the backend.
-OPENING: Final = 2.0
+OPENING: Final = 1.0
 #: Characters of an event id.
 MAX_ID: Final = 512
 _GONE: Final = "The node that ran this request is gone; the request may have been executed"
