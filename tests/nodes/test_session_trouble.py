@@ -4,6 +4,7 @@ import trio
 
 from noizu_mcp import Resource, Server, Toolkit, mcp
 from noizu_mcp.backends import Memory
+from noizu_mcp.server import digest_of
 
 from ..kit.messages import call, initialize, message
 from .fleet import KEYS, LEASE, error_of, fleet, settled, text_of
@@ -30,6 +31,13 @@ class Kit(Toolkit):
     async def get(self, ctx) -> str:
         """Return the values, and the level."""
         return f"{sorted(ctx.session.items())} {ctx.log_level}"
+
+    @mcp
+    async def late(self, ctx) -> str:
+        """Store a value after a while."""
+        await trio.sleep(1)
+        await ctx.put_session("late", 1)
+        return "stored"
 
     @mcp
     async def wait(self, ctx) -> str:
@@ -309,6 +317,53 @@ async def test_a_loss_that_the_epoch_does_not_show(autojump_clock):
         assert is_refused(await unknown.post(call("get")))
         nodes.backend.clear()
         assert text_of(await second.post(call("get"))) == "[('a', '1'), ('b', '2')] debug"
+
+
+def record_of(nodes, session):
+    """Return the records of a node, and the key of a session."""
+    return nodes.wires[0].endpoint.app.running.node.records, f"s:{digest_of(session.id)}"
+
+
+async def test_a_record_that_changes_under_a_handler(autojump_clock):
+    """A value is stored after a loss of the data, and not in a session that has ended."""
+    async with fleet(Shop) as nodes:
+        (first, _), (second, _) = await nodes.session(), await nodes.session()
+        third = (await nodes.session())[0]
+        calls = [each.open(call("late")) for each in (first, second, third)]
+        await trio.sleep(0.5)
+        records, key = record_of(nodes, second)
+        await records.put(key, ["another form"], ttl=100)
+        await records.delete(record_of(nodes, third)[1])
+        for each in calls:
+            await each.ended.wait()
+        assert text_of(calls[0]) == "stored"
+        for each in calls[1:]:
+            assert error_of(each)[1].endswith("could not be stored: the session has ended")
+        late = first.open(call("late"))
+        await trio.sleep(0.9)
+        nodes.backend.clear()
+        await late.ended.wait()
+        assert text_of(late) == "stored"
+        assert text_of(await first.post(call("get"))) == "[('late', 1)] debug"
+
+
+async def test_a_record_of_another_form_is_no_session(autojump_clock):
+    """A newer version may write records that this one does not know."""
+    async with fleet(Shop) as nodes:
+        first, second = await nodes.session()
+        records, key = record_of(nodes, first)
+        await records.put(key, {"values": 1}, ttl=100)
+        assert (await first.post(call("get"))).status == 404
+        assert (await second.post(call("get"))).status == 404
+        third, fourth = await nodes.session()
+        answer = third.open(call("count", {"to": 1}))
+        last = (await answer.event(1))["id"]
+        await answer.ended.wait()
+        head = f"h:{digest_of(third.id)}:{last.partition('-')[0]}"
+        await records.put(head, ["another form"], ttl=100)
+        gone = fourth.get(last)
+        await gone.ended.wait()
+        assert gone.status == 400
 
 
 async def test_garbage_in_the_backend_is_nothing(autojump_clock, caplog):

@@ -57,6 +57,8 @@ PATIENCE: Final = 1.5
 MAX_VALUES: Final = 256 * 1024
 #: Seconds of the lease that a running request has on the record of its session.
 RENEWAL: Final = EVICTABLE / 2
+#: Entries of the log that are read for a GET stream: a client may name any position.
+MAX_MISSED: Final = 1000
 #: Seconds between two looks whether `init` has ended at another node: the first, and the most.
 FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.2
@@ -148,7 +150,7 @@ class SharedSession(HttpSession):
     @property
     def is_used(self) -> bool:
         """True while a client waits for an answer or reads a stream, perhaps at another node."""
-        return super().is_used or bool(self.requests)
+        return super().is_used or bool(self.requests) or self._setting_up is not None
 
     @property
     def is_recent(self) -> bool:
@@ -179,7 +181,8 @@ class SharedSession(HttpSession):
         self.confirmed = trio.current_time()
         record, epoch = stored.value, self.node.backend.epoch
         # Operations overlap: what began earlier may end later.
-        if record is None or (stored.version < self.version and self._epoch == epoch):
+        is_older = stored.version < self.version and self._epoch == epoch
+        if record is None or is_older or not self._table.has(self):
             return
         size = size_of(record["values"])
         if size > self._values_size:
@@ -189,9 +192,9 @@ class SharedSession(HttpSession):
         self._values_size = size
         if record["values"] != self.values:
             self.values = MappingProxyType(record["values"])
+        self.feed.set_watched(record["watched"])
         self.peer.handshake.log_level = record["level"]
         self.record, self.version, self._epoch = record, stored.version, epoch
-        self.feed.set_watched(record["watched"])
 
     async def change(self, edit: Edit) -> bool:
         """Change the record, and take it over; False if the session has ended.
@@ -298,6 +301,8 @@ class SharedSession(HttpSession):
                     dead = runner
             except BackendUnavailable as error:
                 self.node.note_failure(error)
+            except McpError:
+                return False  # no memory for what `init` has stored
             await trio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -342,12 +347,11 @@ class SharedSession(HttpSession):
                 return None
             return {**record, "watched": {**watched, uri: self.node.id}}
 
+        is_kept = False
         self.kept[uri] = None
         try:
-            is_kept = await self.change(edit) and self.record["watched"].get(uri) == self.node.id
-        except BackendUnavailable:
-            is_kept = False
-            raise
+            if await self.change(edit):
+                is_kept = self.record["watched"].get(uri) == self.node.id
         finally:
             if not is_kept:
                 self.kept.pop(uri, None)
@@ -488,12 +492,14 @@ class SharedSession(HttpSession):
 
     async def _catch_up(self, writer: EventWriter, position: str) -> None:
         """Report what has changed since a position."""
-        node, is_complete = self.node, bool(position)
+        node, is_complete, count = self.node, bool(position), 0
         try:
             while is_complete:
                 items = await node.backend.read({ALL: position}, wait=0)
                 if not items:
                     break
+                count += len(items)
+                is_complete = count <= MAX_MISSED
                 for item in items:
                     position = item.position
                     messages = [] if isinstance(item, Gap) else node.messages_of(item)
@@ -566,6 +572,8 @@ class SharedSession(HttpSession):
                     head = await find_head(self.node, self.digest, parsed[0])
             except BackendUnavailable:
                 raise offline() from None
+        if not self._table.has(self):
+            raise not_found()  # it has ended meanwhile, and follows nothing
         if parsed is None or head is None:
             text = "Last-Event-ID is not, or no longer, known"
             raise HttpRefusal(400, text, code=INVALID_REQUEST)

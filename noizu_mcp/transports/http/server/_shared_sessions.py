@@ -281,10 +281,11 @@ class SharedSessions(Sessions):
         id_, owner = self.read_id(http), owner_of(http.principal)
         session = self._sessions.get(id_)
         try:
-            if session is None:
-                session = await self._copy(id_, http)
-            elif session.owner != owner or not await self.look_up(session):
+            if session is not None and (session.owner != owner or not await self.look_up(session)):
                 raise not_found()
+            # The copy may have been dropped meanwhile.
+            if session is None or not self.has(session):
+                session = await self._copy(id_, http)
         except BackendUnavailable:
             session = self._sessions.get(id_)
             idle = self._app.limits.session_idle
@@ -318,7 +319,7 @@ class SharedSessions(Sessions):
             self.end(session)
             return False
         session.confirm(stored)
-        return self.has(session)
+        return True
 
     async def _copy(self, id_: str, http: HttpRequest) -> SharedSession:
         """Make the copy of a session that this node does not know.
