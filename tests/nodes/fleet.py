@@ -19,12 +19,14 @@ class Line(Backend):
 
     Attributes:
         calls: The operations, in order.
+        failing: The operations that fail.
     """
 
     def __init__(self, shared):
         self.shared = shared
         self.lease = shared.lease
         self.calls = []
+        self.failing = set()
         self._is_down = self._is_silent = False
         self._running = set()
 
@@ -61,7 +63,7 @@ class Line(Backend):
         with trio.CancelScope() as scope:
             self._running.add(scope)
             try:
-                if not self._is_down:
+                if not self._is_down and operation not in self.failing:
                     return await getattr(self.shared, operation)(*args, **options)
             finally:
                 self._running.discard(scope)

@@ -153,6 +153,11 @@ class SharedSession(HttpSession):
         return super().is_used or bool(self.requests) or self._setting_up is not None
 
     @property
+    def unconfirmed(self) -> float:
+        """Seconds since the record was read."""
+        return trio.current_time() - self.confirmed
+
+    @property
     def is_recent(self) -> bool:
         """True while it is used, or was a short while ago."""
         return self.idle < EVICTABLE
@@ -524,22 +529,25 @@ class SharedSession(HttpSession):
                 self.feed.report_all()
             elif kind == CHANGED:
                 self.feed.report(decode_change(body[0]))
-            elif kind in (CHANGED_HERE, NOTICE) and body[0] == self.digest:
-                self.take_own(kind, body[1])
+            elif kind == CHANGED_HERE and body[0] == self.digest:
+                self.take_change(body[1])
+            elif kind == NOTICE and body[0] == self.digest:
+                self.take_notice(body[1])
 
-    def take_own(self, kind: str, body: str) -> None:
-        """Send the reader a change or a notification for this session alone."""
-        if kind == CHANGED_HERE:
-            self.feed.report(body)
-        else:
-            self.get_stream.offer(body.encode())
+    def take_change(self, kind: str) -> None:
+        """Send the reader, if it is here, a list change for this session alone."""
+        self.feed.report(kind)
+
+    def take_notice(self, text: str) -> None:
+        """Send the reader, if it is here, a notification for this session alone."""
+        self.get_stream.offer(text.encode())
 
     def report_change(self, kind: str) -> None:
         """Notify the client that a list changed, from any thread; see `Session`."""
         self.running.portal.run_soon(partial(self._report_change, kind))
 
     def _report_change(self, kind: str) -> None:
-        self.feed.report(kind)
+        self.take_change(kind)
         self.node.tell(CHANGED_HERE, self.digest, kind)
 
     def send_notice(self, method: str, params: JSONMapping) -> Delivery:
@@ -578,7 +586,8 @@ class SharedSession(HttpSession):
             text = "Last-Event-ID is not, or no longer, known"
             raise HttpRefusal(400, text, code=INVALID_REQUEST)
         name, number = parsed
-        stream, writer = RemoteStream(name, self.event_log), self._make_writer(http)
+        writer = self._make_writer(http)
+        stream = RemoteStream(name, self.event_log, writer)
         if (former := self.event_log.remote.get(name)) is not None:
             former.end()
         self.event_log.remote[name] = stream

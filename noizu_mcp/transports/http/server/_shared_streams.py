@@ -133,10 +133,10 @@ class CopiedStream(EventStream):
     def _put(
         self, message: bytes, *, droppable: bool, requires: RequireScopes | None = None
     ) -> None:
-        if not self.ended:
-            super()._put(message, droppable=droppable, requires=requires)
-            self.copy.keep = len(self._events) + 2
-            self.copy.add(message, self._last)
+        super()._put(message, droppable=droppable, requires=requires)
+        # Not more than this node stores, and the end. What follows the end is not read.
+        self.copy.keep = len(self._events) + 2
+        self.copy.add(message, self._last)
 
     def end(self) -> None:
         """Accept no more messages; see `EventStream`."""
@@ -249,8 +249,7 @@ class StreamCopy:
 
     async def renew(self) -> None:
         """Keep the stream for readers that come later, while it is open."""
-        if self._is_open:
-            await self._node.records.get(self._head, ttl=self._limits.session_idle)
+        await self._node.records.get(self._head, ttl=self._limits.session_idle)
 
     async def forget(self) -> None:
         """Delete the stream from the backend."""
@@ -267,21 +266,29 @@ def keys_of(digest: str, name: str) -> tuple[str, str]:
 
 
 class RemoteStream(EventStream):
-    """The stream of an answer at another node, as its log is read here. It stores nothing."""
+    """The stream of an answer at another node, as its log is read here. It stores nothing.
 
-    __slots__ = ()
+    Args:
+        name: See `EventStream`.
+        log: See `EventStream`.
+        writer: Writes to its one reader.
+    """
+
+    __slots__ = ("_out",)
+
+    def __init__(self, name: str, log: EventLog, writer: EventWriter) -> None:
+        super().__init__(name, log)
+        self._out = writer
 
     def put(self, message: bytes, number: int) -> None:
-        """Send an event of the other node."""
-        if self._writer is not None:
-            self._last = number
-            self._writer.put(event(message, self.last_id))
+        """Send an event of the other node, unless the reader has left."""
+        self._last = number
+        self._out.put(event(message, self.last_id))
 
     def end(self) -> None:
         """End the answer of the reader; see `EventStream`."""
         self.ended = True
-        if self._writer is not None:
-            self._writer.end()
+        self._out.end()
 
 
 class SharedEventLog(EventLog):
