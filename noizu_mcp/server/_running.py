@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from .._errors import McpError
-from .._value import JSONMapping
+from .._value import JSONMapping, JSONObject
 from ..engine import Job
 from ..types import ToolResult
 from .changes._bus import Merger, Subscriber
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from .asking._parked import ParkedHandlers
     from .nodes._changes import SharedChanges
     from .nodes._node import Node
+    from .nodes._tasks import SharedTasks
     from .providers._provider_lists import ProviderLists
+    from .tasks._known_task import KnownTask
     from .tasks._running_task import RunningTask
     from .tasks._task_store import TaskMemory, TaskStore
 
@@ -165,6 +167,8 @@ class RunningServer:
         self.server.bus.running[self] = None
         if self.node is not None:
             self.shared_changes.begin()
+            # Now: another node may end with tasks that this one runs again.
+            _ = self.shared_tasks
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
@@ -192,6 +196,20 @@ class RunningServer:
 
         node = cast("Node", self.node)
         return SharedChanges(node, self.server.bus, self.merger, self.portal.run_soon)
+
+    @cached_property
+    def shared_tasks(self) -> "SharedTasks":
+        """The tasks of all nodes. Loaded where there are other nodes."""
+        from .nodes._tasks import SharedTasks
+
+        node, limits = cast("Node", self.node), self.server.options.limits
+        return SharedTasks(node, self.tasks, limits, self._run_again)
+
+    def _run_again(self, call: JSONObject, task: "RunningTask") -> None:
+        """Start the handler of a task whose node is gone."""
+        from .features._tasks import run_again
+
+        run_again(self, call, task)
 
     @cached_property
     def claims(self) -> "Claims":
@@ -246,8 +264,8 @@ class RunningServer:
         # The bus calls in the thread that reports a change, so this switches to the loop's thread.
         self.portal.run_soon(partial(self.merger.report, change))
 
-    def _find_task(self, id_: str) -> "RunningTask | None":
-        return self.tasks.get(id_)  # here, since the store is loaded with the first task
+    def _find_task(self, id_: str) -> "KnownTask | None":
+        return self.tasks.find_known(id_)  # here, since the store is loaded with the first task
 
     async def settle_tasks(self, patience: float) -> None:
         """Wait for the tasks, and cancel tasks that take longer.

@@ -20,6 +20,7 @@ a gap, anything may have changed as well. So each change arrives at least once, 
 for another node.
 """
 
+import math
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -124,6 +125,9 @@ class Node:
         on_emptied: Called when the backend has lost its data.
         on_death: Called with the id of a node that is dead, at one node.
         on_declared_dead: Called when another node has declared this one dead.
+        on_leave: Called before it leaves; False if other nodes must take it for dead, since work is
+            left.
+        spawn: See Args.
     """
 
     def __init__(self, backend: Backend, secrets: list[bytes], spawn: Spawn) -> None:
@@ -138,7 +142,8 @@ class Node:
         self.on_emptied: list[Callable[[], Awaitable[object]]] = []
         self.on_death: list[Callable[[str], Awaitable[object]]] = []
         self.on_declared_dead: list[Callable[[], object]] = []
-        self._spawn = spawn
+        self.on_leave: list[Callable[[], Awaitable[bool]]] = []
+        self.spawn = spawn
         self._queues: dict[str, _Queue] = {}
         self._inbox = inbox_of(self.id)
         self._positions: dict[str, str] = {}
@@ -175,13 +180,15 @@ class Node:
         self._steady_since = trio.current_time()
         await self._enter()
         await self._look()
-        self._spawn(self._renew)
-        self._spawn(self._receive)
+        self.spawn(self._renew)
+        self.spawn(self._receive)
 
     async def end(self) -> None:
         """Leave: the other nodes must not take this one for dead. Does not raise."""
         try:
-            await self.backend.delete(f"{_KNOWN}:{self.id}")
+            done = [await act() for act in self.on_leave]
+            if all(done):
+                await self.backend.delete(f"{_KNOWN}:{self.id}")
             await self.backend.delete(f"{_ALIVE}:{self.id}")
         except BackendUnavailable as error:
             self.note_failure(error)
@@ -201,7 +208,7 @@ class Node:
         queue.add(render([kind, *body]), is_change=kind == CHANGED)
         if not queue.is_sent:
             queue.is_sent = True
-            self._spawn(partial(self._send, stream, queue))
+            self.spawn(partial(self._send, stream, queue))
 
     async def _send(self, stream: str, queue: _Queue) -> None:
         keep = KEEP_ALL if stream == ALL else KEEP_INBOX
@@ -301,6 +308,18 @@ class Node:
         self.alive = await self._members(_ALIVE)
         return sorted(known - self.alive - {self.id})
 
+    async def is_gone(self, node: str) -> bool:
+        """Tell whether a node has left, or was declared dead.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        if node in self.alive:
+            return False
+        record = await self.backend.get(f"{_KNOWN}:{node}")
+        # After a loss of the data, a node that is alive may not have entered again yet.
+        return record is None and not self.note_loss()
+
     async def _members(self, group: str) -> frozenset[str]:
         return frozenset(key.partition(":")[2] for key in await self.backend.members(group))
 
@@ -326,10 +345,11 @@ class Node:
                 logger.info("the backend can be reached again")
             if trio.current_time() - self._steady_since >= self.backend.lease:
                 for node in dead:
-                    self._spawn(partial(self._bury, node))
+                    self.spawn(partial(self._bury, node))
 
     def _declared_dead(self) -> None:
         logger.warning("another node took this one for dead: its tasks are given up")
+        self._renewed_at = -math.inf  # until it has entered again
         self._call(self.on_declared_dead)
 
     async def _bury(self, node: str) -> None:
@@ -358,7 +378,7 @@ class Node:
             self._version = 0
             self._emptied_at = self._steady_since = trio.current_time()
             logger.warning("the backend has lost its data; this node writes again what it holds")
-            self._spawn(self._write_again)
+            self.spawn(self._write_again)
         return trio.current_time() - self._emptied_at < EMPTIED
 
     async def _write_again(self) -> None:
