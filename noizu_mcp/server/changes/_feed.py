@@ -190,8 +190,9 @@ class ChangeFeed:
         acknowledgement = SubscriptionNotice(ACKNOWLEDGED, {"notifications": agreed.agreed()})
         self._send(acknowledgement, ctx.id, None)
         for id_ in sorted(agreed.tasks):
-            # Sends the current state: the task may have ended before.
             self.running.tasks.follow(id_, self.report)
+            # The current state: the task may have ended before.
+            self.report(TaskChange(id_))
 
     def report(self, change: Hashable) -> None:
         """Report a change to this peer only, in the loop's thread."""

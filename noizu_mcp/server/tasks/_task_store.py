@@ -368,17 +368,14 @@ class TaskStore:
             self.share.note_delivered(task)
 
     def follow(self, id_: str, follower: Follower) -> None:
-        """Call a follower with the state of a task and every change, until `unfollow`.
+        """Call a follower with every change of a task, until `unfollow`.
 
         Args:
             id_: The id of the task, which must exist at this node or another one.
             follower: Must not raise.
         """
-        if id_ in self._tasks:
-            self._followers.setdefault(id_, {})[follower] = None
-            follower(TaskChange(id_))
-        elif self.share is not None:
-            self._followers.setdefault(id_, {})[follower] = None
+        self._followers.setdefault(id_, {})[follower] = None
+        if self.share is not None and id_ not in self._tasks:
             self.share.refresh(id_)
 
     def unfollow(self, id_: str, follower: Follower) -> None:
