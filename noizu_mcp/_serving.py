@@ -124,7 +124,8 @@ class Server(server.Server, abstract=True):
                 socket, `lead` for load balancers, limits of connections.
 
         Raises:
-            SystemExit: It cannot listen; the process ends with status 1 and one line that says why.
+            SystemExit: It cannot listen, or its backend cannot be used; the process ends with
+                status 1 and one line that says why.
             DefinitionError: There is no such option.
             ValueError: An option cannot have this value.
         """
@@ -132,9 +133,10 @@ class Server(server.Server, abstract=True):
 
         try:
             run_http(self, host, port, *read_options(options), server=server)
-        except http.ListenError as error:
+        except start_errors() as error:
             # A port in use is no fault of the program, and its traceback would say nothing more.
-            raise SystemExit(f"noizu-mcp: {error.strerror}") from error
+            text = error.strerror if isinstance(error, OSError) else error
+            raise SystemExit(f"noizu-mcp: {text}") from error
 
     @_serves
     def asgi(
@@ -203,7 +205,16 @@ def run_http(
 
     Raises:
         OSError: It cannot listen; the text gives the reason, in one line.
+        BackendUnavailable: Its backend cannot be used; the same.
     """
     from .transports.http.server._process import run_process
 
     run_process(served, host, port, options, host_options, server_name=server, parent=parent)
+
+
+def start_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions of a server that cannot start to serve over HTTP."""
+    # Late: it is called for an exception only, and most servers have no backend.
+    from .backends import BackendUnavailable
+
+    return http.ListenError, BackendUnavailable

@@ -103,11 +103,16 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("server/_running", ".changes._shared"): "loads where the server has a backend",
+    ("server/_running", ".asking._claims"): "the same",
+    ("server/registry/_server_options", "...backends"): "loads with the first backend",
+    ("transports/http/server/_app", "....server"): "loads where the server has a backend",
     ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("client/_handlers", "._handler_checks"): "loads with the first class of a handler",
     ("client/_targets", "..server"): "loads with the first server in memory",
     ("client/_connect", "..server"): "the same",
+    ("backends/_redis", "._link"): "coredis, an extra, loads where a backend is opened",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
@@ -123,6 +128,7 @@ LATE = {
     ("check/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
     ("check/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
+    ("testing/_check_backend", "._backend_model"): "hypothesis loads with the first check",
     ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
     ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
@@ -152,6 +158,8 @@ LATE = {
     ("server/_server_request", ".asking._rounds"): "the same",
     ("server/_running", ".asking._parked"): "loads with the first question of 2026-07-28",
     ("server/_running", ".tasks._task_store"): "loads with the first task",
+    ("server/_running", ".tasks._shared_tasks"): "loads where there are other nodes",
+    ("server/_running", ".features._tasks"): "loads with the first task that runs again",
     ("server/_running", ".providers._provider_lists"): "loads with the first provider",
     ("server/_server", ".providers._providers"): "the same",
     ("server/features/_lifecycle", "..providers._introductions"): "the same",
@@ -174,10 +182,10 @@ LATE = {
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
     ("server/loading/_imports", "._remedies"): "loads with the first file that cannot be imported",
-    ("server/asking/_seal", "cryptography.exceptions"): "loads with the first sealed state",
-    ("server/asking/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
-    ("server/asking/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
-    ("server/asking/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("server/_cipher", "cryptography.exceptions"): "loads with the first sealed state",
+    ("server/_cipher", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
+    ("server/_cipher", "cryptography.hazmat.primitives.hashes"): "the same",
+    ("server/_cipher", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
     ("_serving", ".transports.http.server._process"): "stdio does not load the HTTP side",
     ("_serving", ".transports.http.server._serve_http"): "the same",
@@ -488,6 +496,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
     known |= {"h11"}  # comes with hypercorn; its host handles these errors
+    known |= {"coredis", "anyio"}  # of the extra `redis`
     known |= {"hypothesis", "pytest"}  # of the extra `testing`
     known |= {"typing_extensions"}  # type checkers have it
     heads = {each.module.partition(".")[0] for each in absolute}

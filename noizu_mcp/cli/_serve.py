@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from .._serving import run_http
+from .._serving import run_http, start_errors
 from ..server import Server
 from ..transports import http
 from ._errors import OK, USAGE, CommandError
@@ -59,6 +59,10 @@ _OPTIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         "let every process with the same NOIZU_MCP_STATE_KEYS serve each session",
         {"action": "store_const", "const": True},
     ),
+    "--backend": (
+        "what the processes of this server share, like redis://127.0.0.1:6379/0",
+        {"metavar": "URL"},
+    ),
     "--lead": (
         "after a signal, answer /readyz with 503 for so long and serve on: none unless given",
         {"metavar": "SECONDS", "type": float},
@@ -93,6 +97,7 @@ _WORDS = {
     "HostOptions.forwarded_allow_ips": "--forwarded-allow-ips",
     "HostOptions.": "--",
     "HttpLimits.": "--",
+    "backend: ": "--backend: ",
     "needs certfile": "needs --certfile",
 }
 
@@ -144,6 +149,8 @@ def _run(
         run_http(server, host, port, options, host_options, server=name, parent=args.parent)
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from error
+    except start_errors() as error:
+        raise CommandError(str(error)) from error
 
 
 def _options(args: argparse.Namespace) -> http.HttpOptions:
@@ -154,6 +161,7 @@ def _options(args: argparse.Namespace) -> http.HttpOptions:
             allowed_origins=args.allow_origin or (),
             health=True,
             seal_sessions=bool(args.seal_sessions),
+            backend=args.backend,
             limits=http.HttpLimits() if args.grace is None else http.HttpLimits(grace=args.grace),
         )
 

@@ -1,6 +1,8 @@
 """Events of servers and clients for listeners. May import: types, jsonrpc, protocol, engine."""
 
 from .._util import publish as _publish
+from ._backend_use import TIMES as TIMES
+from ._backend_use import BackendUse as BackendUse
 from ._emitter import MAX_TEXT as MAX_TEXT
 from ._emitter import EventEmitter as EventEmitter
 from ._emitter import Place as Place

@@ -16,6 +16,7 @@ from ..engine import (
     crashes_logged,
     run_user_code,
 )
+from ._backend_use import BackendUse
 from ._event import Event, Listen, Listener
 
 _FAILED: Final = "the listener %r failed"
@@ -39,6 +40,7 @@ class Telemetry:
             an empty one tells them at no cost that there is nothing to observe.
         sessions: The connections whose handshake is complete; up to 2025-11-25.
         streams: The open event streams of HTTP.
+        backends: What the nodes of this process have asked their backends.
     """
 
     def __init__(self, listeners: Iterable[Listen] = ()) -> None:
@@ -46,6 +48,7 @@ class Telemetry:
         self._log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         self.sessions: set[object] = set()
         self.streams: set[object] = set()
+        self.backends: set[BackendUse] = set()
         self._stores: set[Iterable[Held]] = set()
         self._parked: WeakSet[Sized] = WeakSet()
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import trio
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ._server_context import ServerContext
     from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
-    from .nodes._changes import SharedChanges
+    from .changes._shared import SharedChanges
     from .nodes._node import Node
-    from .nodes._tasks import SharedTasks
     from .providers._provider_lists import ProviderLists
     from .tasks._known_task import KnownTask
     from .tasks._running_task import RunningTask
+    from .tasks._shared_tasks import SharedTasks
     from .tasks._task_store import TaskMemory, TaskStore
 
 Result = TypeVar("Result")
@@ -99,6 +99,9 @@ class RunningServer:
         working: The requests whose handlers run. They may have been refused in the meantime.
         replayed: The handlers that were logged because they ran again.
         on_denied: Called before a request is answered with a missing scope.
+        shared_changes: The changes of all nodes; None without other nodes.
+        claims: The claims of states; only where there are other nodes.
+        shared_tasks: The tasks of all nodes; only where there are other nodes.
     """
 
     def __init__(
@@ -128,6 +131,9 @@ class RunningServer:
         self.working: dict[ServerRequest, None] = {}
         self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[ServerRequest, McpError], None] | None = None
+        self.shared_changes: SharedChanges | None = None
+        self.claims: Claims
+        self.shared_tasks: SharedTasks
 
     @cached_property
     def tasks(self) -> "TaskStore":
@@ -166,9 +172,7 @@ class RunningServer:
         """Start what runs beside the requests: providers, if there are any."""
         self.server.bus.running[self] = None
         if self.node is not None:
-            self.shared_changes.begin()
-            # Now: another node may end with tasks that this one runs again.
-            _ = self.shared_tasks
+            self._join(self.node)
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
@@ -184,40 +188,32 @@ class RunningServer:
     def end_serving(self) -> None:
         """Stop what runs beside the requests. Does not wait."""
         del self.server.bus.running[self]
-        if self.node is not None:
+        if self.shared_changes is not None:
             self.shared_changes.end()
         if "provider_lists" in vars(self):
             self.provider_lists.end()
 
-    @cached_property
-    def shared_changes(self) -> "SharedChanges":
-        """The changes of all nodes. Loaded where there are other nodes."""
-        from .nodes._changes import SharedChanges
+    def _join(self, node: "Node") -> None:
+        """Share changes and states with the other nodes."""
+        # Loaded where there are other nodes.
+        from .asking._claims import StateClaims
+        from .changes._shared import SharedChanges
+        from .tasks._shared_tasks import SharedTasks
 
-        node = cast("Node", self.node)
-        return SharedChanges(node, self.server.bus, self.merger, self.portal.run_soon)
-
-    @cached_property
-    def shared_tasks(self) -> "SharedTasks":
-        """The tasks of all nodes. Loaded where there are other nodes."""
-        from .nodes._tasks import SharedTasks
-
-        node, limits = cast("Node", self.node), self.server.options.limits
-        return SharedTasks(node, self.tasks, limits, self._run_again)
+        self.shared_changes = SharedChanges(
+            node, self.server.bus, self.merger, self.portal.run_soon
+        )
+        self.shared_changes.begin()
+        options = self.server.options
+        self.claims = StateClaims(node, self.parked, self.server.sealer, options.state_ttl)
+        # Also without a tool that has tasks: one may be added while the server runs.
+        self.shared_tasks = SharedTasks(node, self.tasks, options.limits, self._run_again)
 
     def _run_again(self, call: JSONObject, task: "RunningTask") -> None:
         """Start the handler of a task whose node is gone."""
         from .features._tasks import run_again
 
         run_again(self, call, task)
-
-    @cached_property
-    def claims(self) -> "Claims":
-        """The claims of states. Loaded where there are other nodes."""
-        from .nodes._claims import StateClaims
-
-        node, server = cast("Node", self.node), self.server
-        return StateClaims(node, self.parked, server.sealer, server.options.state_ttl)
 
     # Calls by handlers. Most servers have none, and their code is not loaded.
 

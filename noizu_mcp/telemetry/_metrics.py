@@ -57,6 +57,10 @@ class Metrics:
     * `mcp_provided` by `provider` and `kind`: items in the last list of a provider, or of a mounted
       server; absent until the first list
 
+    * `mcp_backend_up`, `mcp_backend_operations_total` by `operation` and `outcome`, and the
+      histogram `mcp_backend_operation_seconds` by `operation`: see `noizu_mcp.backends`; absent
+      without a backend
+
     Args:
         server: The server.
         registry: The registry for the metrics; by default a new one.

@@ -1,13 +1,20 @@
 """The series of one server in prometheus_client; loads with the first `Metrics`."""
 
+from collections import Counter as Numbers
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import accumulate
 from typing import Any, Final, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 
-from ..events import Event
+from ..events import TIMES, Event
 from ..server import Server
 from ..types import TaskStatus
 
@@ -78,6 +85,7 @@ class Series(_Registered):
         self._durations = self._histogram(name, text, _BY_NAME)
         _look_up(gauge, server)
         self.registry.register(_ProviderSeries(server))
+        self.registry.register(_BackendSeries(server))
 
     def count_bytes(self, method: str, event: Event) -> None:
         """Count the bytes of a message, if they are known."""
@@ -164,6 +172,48 @@ class _ProviderSeries:
             ),
             GaugeMetricFamily(
                 "mcp_provided", "Items of the last list.", labels=["provider", "kind"]
+            ),
+        ]
+
+
+class _BackendSeries:
+    """The series of the nodes of this process; without a backend there are none."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def describe(self) -> list[Metric]:
+        """List the names; there may be no values yet."""
+        return self._families()
+
+    def collect(self) -> list[Metric]:
+        """Read what was counted; part of the protocol of prometheus_client."""
+        up, operations, seconds = families = self._families()
+        uses = tuple(self._server.telemetry.backends)
+        if not uses:
+            return []
+        up.add_metric([], float(all(use.is_up for use in uses)))
+        counts = sum((use.operations for use in uses), Numbers[tuple[str, str]]())
+        for labels, number in sorted(counts.items()):
+            operations.add_metric(labels, number)
+        for name in sorted({operation for operation, _ in counts}):
+            parts = [use.durations[name] for use in uses if name in use.durations]
+            sums = accumulate(map(sum, zip(*(each.counts for each in parts), strict=True)))
+            buckets = zip([*map(str, TIMES), "+Inf"], map(float, sums), strict=True)
+            seconds.add_metric([name], [*buckets], sum(each.total for each in parts))
+        return families
+
+    @staticmethod
+    def _families() -> list[Any]:
+        return [
+            GaugeMetricFamily("mcp_backend_up", "1 while the backend can be reached."),
+            CounterMetricFamily(
+                "mcp_backend_operations",
+                "Operations of the backend.",
+                labels=["operation", "outcome"],
+            ),
+            HistogramMetricFamily(
+                "mcp_backend_operation_seconds", "Their durations.", labels=["operation"]
             ),
         ]
 

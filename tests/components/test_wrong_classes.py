@@ -16,8 +16,8 @@ CASES = {
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
             "max_queue, max_result_bytes, "
-            "coerce, requires, available, loop, inline, strict, task, starts_task, input, output, "
-            "input_schema, "
+            "coerce, requires, available, loop, inline, strict, task, starts_task, restartable, "
+            "input, output, input_schema, "
             "output_schema, abstract"
         ),
     ),

@@ -11,11 +11,9 @@ state that was used first, and refuses every state that is as old from then on.
 
 import base64
 import binascii
-import functools
 import hashlib
 import logging
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -24,6 +22,7 @@ from ..._errors import McpError
 from ..._value import JSONMapping
 from ...engine import ThrottledLog, logger
 from ...jsonrpc import INVALID_PARAMS, parse_json, render
+from .._cipher import Cipher, ForeignError, process_secret
 from ..registry._server_options import STATE_TTL, read_secrets
 
 #: The error text for every state that is not valid.
@@ -33,19 +32,8 @@ USED_STATE: Final = "This requestState was used before; make the call again with
 #: Used states that a server remembers, in about 4 MB.
 MAX_USED: Final = 20_000
 
-# Bytes of the layout: key id, nonce, ciphertext with tag. The key id selects a key of the ring in
-# one lookup; it is derived, so it tells nothing about the secret.
-_KID: Final = 4
-_KEY: Final = 32
-# 96 bits, the size that GCM is specified for; random, since replicas share keys but no counter.
-_NONCE: Final = 12
-_TAG: Final = 16
 # The purpose has a version: a new layout gets new keys, and old states are recognized as foreign.
 _PURPOSE: Final = b"noizu_mcp requestState v1"
-
-
-class _ForeignError(ValueError):
-    """A state that was not sealed with any key of this ring."""
 
 
 class _UsedStates:
@@ -75,67 +63,6 @@ class _UsedStates:
         if len(self._times) > MAX_USED:
             self._forgotten = max(self._forgotten, self._times.pop(next(iter(self._times))))
         return True
-
-
-class Cipher:
-    """Encrypts and authenticates bytes with a key ring: the first key encrypts, every key decrypts.
-
-    Args:
-        secrets: The secrets of the ring, at least one.
-        purpose: The input of key derivation. One ring serves several purposes, and bytes of one
-            purpose cannot be decrypted for another.
-    """
-
-    def __init__(self, secrets: Sequence[bytes], purpose: bytes) -> None:
-        self._secrets = secrets
-        self._purpose = purpose
-
-    @functools.cached_property
-    def _keys(self) -> dict[bytes, Any]:
-        """The ciphers by the public names of their keys, in order of the ring."""
-        # Loaded on first use: most servers never seal a state.
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-        keys = {}
-        for secret in self._secrets:
-            derived = HKDF(SHA256(), _KID + _KEY, salt=None, info=self._purpose).derive(secret)
-            keys[derived[:_KID]] = AESGCM(derived[_KID:])
-        return keys
-
-    def encrypt(self, plain: bytes, place: bytes = b"") -> bytes:
-        """Encrypt bytes.
-
-        Args:
-            plain: The bytes.
-            place: What the bytes belong to; `decrypt` needs an equal one.
-        """
-        kid, cipher = next(iter(self._keys.items()))
-        nonce = os.urandom(_NONCE)
-        # The key id is authenticated as associated data, so it cannot be replaced.
-        sealed: bytes = cipher.encrypt(nonce, plain, kid + place)
-        return kid + nonce + sealed
-
-    def decrypt(self, raw: bytes, place: bytes = b"") -> bytes:
-        """Decrypt bytes that `encrypt` returned for the same place.
-
-        Raises:
-            ValueError: They were encrypted with another ring, for another place, or were changed.
-        """
-        from cryptography.exceptions import InvalidTag
-
-        if len(raw) < _KID + _NONCE + _TAG:
-            raise _ForeignError("it is too short")
-        kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
-        cipher = self._keys.get(kid)
-        if cipher is None:
-            raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
-        try:
-            plain: bytes = cipher.decrypt(nonce, sealed, kid + place)
-        except InvalidTag:
-            raise ValueError("it was changed on its way") from None
-        return plain
 
 
 class Sealer:
@@ -232,7 +159,7 @@ class Sealer:
             raise McpError(INVALID_PARAMS, INVALID_STATE) from None
 
     def _log(self, error: ValueError) -> None:
-        if isinstance(error, _ForeignError) and self._foreign < logging.WARNING:
+        if isinstance(error, ForeignError) and self._foreign < logging.WARNING:
             logger.log(self._foreign, "%s was refused: %s", self._noun, error)
         else:
             self._throttled_log.warning(str(error), "%s was refused: %s", self._noun, error)
@@ -248,25 +175,17 @@ class Sealer:
         return expires, content
 
 
-@functools.cache
-def process_secret() -> bytes:
-    """Return the random secret of this process."""
-    # Cached for the process: two servers in one process can open each other's state, like two
-    # replicas with a key ring.
-    return os.urandom(_KEY)
-
-
 def _decode(state: object) -> bytes:
     if not isinstance(state, str) or not state.isascii():
-        raise _ForeignError("it is no base64 text")
+        raise ForeignError("it is no base64 text")
     try:
         raw = base64.b64decode(state + "=" * (-len(state) % 4), b"-_", validate=True)
     except binascii.Error:
-        raise _ForeignError("it is no base64 text") from None
+        raise ForeignError("it is no base64 text") from None
     # The last base64 character has unused bits, so several texts decode to equal bytes. Only one of
     # them is accepted, since a sealed text is also used as a key.
     if _encode(raw) != state:
-        raise _ForeignError("it is not the text that was sealed, but another spelling")
+        raise ForeignError("it is not the text that was sealed, but another spelling")
     return raw
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ...components import Capability
     from ...types import ReadResult
     from .._server_context import ServerContext
-    from ..nodes._node import Node
 
 
 async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
@@ -43,8 +42,7 @@ async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
 
     async def open_capability(_: str) -> bool:
         issuer.redeem(id_, capability)
-        if ctx.running.node is not None:
-            await _claim(ctx.running.node, id_, capability.expires_at or 0.0)
+        await _claim(ctx, id_, capability.expires_at or 0.0)
         return True
 
     # A step: if the handler runs again for its answers, it opens the text again, and the sealed
@@ -53,12 +51,15 @@ async def open_text(ctx: "ServerContext", text: str) -> IssuedCapability:
     return capability
 
 
-async def _claim(node: "Node", id_: str, expires_at: float) -> None:
+async def _claim(ctx: "ServerContext", id_: str, expires_at: float) -> None:
     """Record for all nodes that a text was opened.
 
     Raises:
         Denied: It was opened at another node, or that cannot be found out now.
     """
+    node = ctx.running.node
+    if node is None:
+        return
     is_first = await node.claim(f"opened:{id_}", max(1.0, expires_at - node.backend.now()))
     if is_first is None:
         raise Denied("the use of the capability cannot be recorded now; try again in a moment")

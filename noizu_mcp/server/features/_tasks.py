@@ -41,7 +41,7 @@ from ._work import in_time
 if TYPE_CHECKING:
     from ...types import RequireScopes
     from .._running import RunningServer
-    from ..nodes._task_record import TaskRecord
+    from ..tasks._task_record import TaskRecord
 
 #: The result for a handshake client, which cannot declare the extension.
 _NEEDED: Final = ToolResult.error(

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from ..._log import ThrottledLog
 from ...backends import Backend, BackendUnavailable, Conflict
 from ...jsonrpc import parse_json, render
-from ..asking._seal import Cipher
+from .._cipher import Cipher
 
 Result = TypeVar("Result")
 

@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, get_args
 
 from ..._errors import Denied
 from ..._util import is_number
@@ -13,12 +13,18 @@ from ._policy import CallKind, Policy, PolicyCall
 
 if TYPE_CHECKING:
     from ...components import Context
-    from ..nodes._node import Node
 
 #: Maximum number of callers or tools whose rate is counted at one time.
 MAX_BUCKETS: Final = 10_000
 #: What each bucket of a rate belongs to.
 RateKey = Literal["principal", "tool", "both"]
+
+
+class SharedCounter(Protocol):
+    """A node, as a rate limit uses it."""
+
+    async def count(self, name: str, *, limit: int, period: float) -> float | None:
+        """Count one use at all nodes; see `Node`."""
 
 
 class _ByName(Policy):
@@ -137,28 +143,24 @@ class RateLimit(Policy):
         self._take(key)
         return None
 
-    async def _check_shared(self, key: Hashable, node: "Node", ctx: "Context") -> None:
+    async def _check_shared(self, key: Hashable, node: SharedCounter, ctx: "Context") -> None:
         """Take one call from a bucket of all nodes; see `check`."""
-        from ...backends import BackendUnavailable
-        from ..nodes._records import digest_of
-
-        if self._clock() < self._empty_until.get(key, 0.0):
-            raise self._refusal(self._empty_until[key] - self._clock())
+        now, until = self._clock(), self._empty_until.get(key, 0.0)
+        if now < until:
+            raise self._refusal(until - now)
         # The place among the policies: two of them may have equal arguments.
         place = list(ctx.server.policies).index(self)
-        name = digest_of(f"{ctx.server.options.name} {place} {self!r} {key!r}")
-        try:
-            wait = await node.records.take(f"rate:{name}", limit=self._n, period=self._per)
-        except BackendUnavailable:
+        name = f"{ctx.server.options.name} {place} {self!r} {key!r}"
+        wait = await node.count(name, limit=self._n, period=self._per)
+        if wait is None:
             if self._strict:
-                text = "the calls of all nodes cannot be counted now; try again in a moment"
-                raise Denied(text) from None
+                raise Denied("the calls of all nodes cannot be counted now; try again in a moment")
             self._take(key)
             return
         if wait > 0:
             while len(self._empty_until) >= MAX_BUCKETS:
                 del self._empty_until[next(iter(self._empty_until))]
-            self._empty_until[key] = self._clock() + wait
+            self._empty_until[key] = now + wait
             raise self._refusal(wait)
 
     def _refusal(self, wait: float) -> Denied:

@@ -259,6 +259,8 @@ class HttpApp:
         providers = self.server.registry.providers
         health = () if providers is None else providers.health()
         lines = [f"provider {name}: {', '.join(faults)}\n" for name, faults, *_ in health if faults]
+        if not all(use.is_up for use in self.server.telemetry.backends):
+            lines.append("backend: cannot be reached\n")
         if abandoned := self.server.abandoned.count:
             lines.append(f"abandoned threads: {abandoned}\n")
         return "".join(["ok\n", *lines]).encode()

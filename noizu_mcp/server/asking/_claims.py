@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 from ..._errors import McpError
 from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS
-from ..asking._seal import USED_STATE, Sealer
-from ._node import Node
-from ._records import digest_of
+from ..nodes._node import Node
+from ..nodes._records import digest_of
+from ._seal import USED_STATE, Sealer
 
 if TYPE_CHECKING:
-    from ..asking._parked import ParkedHandlers
+    from ._parked import ParkedHandlers
 
 #: Characters at the end of a state by which a node finds its handler: the seal ends with a random
 #: looking tag of 22 characters.

@@ -32,12 +32,12 @@ from ..._log import throttled_log
 from ..._value import JSONObject
 from ...backends import BackendUnavailable, Conflict, Full
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
-from ..tasks._known_task import KnownTask
-from ..tasks._running_task import RunningTask
-from ..tasks._task_store import TaskStore
-from ._node import RETRY, Node
-from ._records import digest_of
+from ..nodes._node import RETRY, Node
+from ..nodes._records import digest_of
+from ._known_task import KnownTask
+from ._running_task import RunningTask
 from ._task_record import TaskRecord, read_record
+from ._task_store import TaskStore
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
@@ -151,7 +151,8 @@ class SharedTasks:
         node.on_emptied.append(self._write_again)
         node.on_death.append(self._settle_tasks_of)
         node.on_declared_dead.append(self._lose_all)
-        node.on_leave.append(self._leave)
+        node.on_flush.append(self._flush)
+        node.has_work.append(self._has_work)
 
     # Tasks of this node
 
@@ -381,12 +382,15 @@ class SharedTasks:
         self._leaves_tasks = True
         return True
 
-    async def _leave(self) -> bool:
-        """Wait until all ends are written; return False if tasks are left to other nodes."""
+    async def _flush(self) -> None:
+        """Wait until all ends are written."""
         while any(own.task.ended for own in self._own.values()):
             self._written = trio.Event()
             await self._written.wait()
-        return not (self._own or self._given_up or self._leaves_tasks)
+
+    def _has_work(self) -> bool:
+        """Tell whether tasks are left to other nodes."""
+        return bool(self._own or self._given_up or self._leaves_tasks)
 
     def _watch(self) -> None:
         if not self._is_watching:

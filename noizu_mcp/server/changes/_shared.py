@@ -4,8 +4,8 @@ from collections.abc import Callable, Hashable
 from functools import partial
 
 from ..._value import JSON
-from ..changes._bus import Bus, Merger
-from ._node import CHANGED, Node
+from ..nodes._node import CHANGED, Node
+from ._bus import Bus, Merger
 
 
 class SharedChanges:

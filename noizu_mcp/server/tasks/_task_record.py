@@ -9,8 +9,8 @@ from ..._util import utc_text
 from ..._value import JSONObject
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import RequireScopes
-from ..tasks._known_task import KnownTask
-from ..tasks._running_task import ENDED
+from ._known_task import KnownTask
+from ._running_task import ENDED
 
 
 @attrs.frozen(eq=False, slots=False)
