@@ -375,13 +375,14 @@ class Node:
         self.note_loss()
         try:
             await self._enter()
-        except Conflict:
-            # The data may have been lost since the epoch was read.
-            if not self.note_loss():
+        except Conflict as conflict:
+            # With a version it is the own record: the answer to the last renewal was lost. Without
+            # one, the data may have been lost since the epoch was read.
+            if conflict.version == 0 and not self.note_loss():
                 logger.warning("another node took this one for dead: its tasks are given up")
                 self._renewed_at = -math.inf  # until it has entered again
                 self._call(self.on_declared_dead)
-            self._version = 0
+            self._version = conflict.version
             await self._enter()
         dead = await self._look()
         if not self.use.is_up:
