@@ -138,8 +138,8 @@ def _serve(ctx: ServerRequest, act: _Act) -> Job | None:
     require_tasks(ctx.envelope)
     running, owner = ctx.running, owner_of(ctx.envelope)
     id_: Any = (ctx.request.params or {}).get("taskId")
-    is_shared = running.node is not None and isinstance(id_, str)
-    if is_shared and not running.shared_tasks.is_here(id_):
+    # Over HTTP, the transport of nodes, a header repeats the id, so it is a text.
+    if running.node is not None and not running.shared_tasks.is_here(id_):
         return in_time(ctx, partial(_serve_elsewhere, ctx, id_, act))
     task = running.tasks.find(id_, owner)
     task.admit(ctx.envelope.origin.principal)

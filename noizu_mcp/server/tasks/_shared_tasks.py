@@ -471,7 +471,7 @@ class SharedTasks:
         except McpError:
             return False
         age = self._node.backend.now() - record.born
-        task.resume(record.attempt + 1, record.shown["createdAt"], age)
+        task.resume(record.attempt + 1, record.wire["createdAt"], age)
         own = _Own(task)
         own.call, own.version = record.call, version
         try:

@@ -20,8 +20,8 @@ class TaskRecord(KnownTask):
     Attributes:
         id: The unguessable name of the task.
         owner: The key of its principal; None without authentication.
-        required: The scopes that its call needed.
-        shown: The task in wire format.
+        scopes: The scopes that its call needed.
+        wire: The task in wire format.
         node: The id of the node that runs it, or ran it.
         attempt: The number of this run, from 1.
         born: The time of its creation, by the clock of the backend.
@@ -31,8 +31,8 @@ class TaskRecord(KnownTask):
 
     id: str
     owner: str | None
-    required: Sequence[RequireScopes]
-    shown: JSONObject
+    scopes: Sequence[RequireScopes]
+    wire: JSONObject
     node: str
     attempt: int
     born: float
@@ -42,15 +42,25 @@ class TaskRecord(KnownTask):
     @property
     def is_over(self) -> bool:
         """True in a final state."""
-        return self.shown["status"] in ENDED
+        return self.wire["status"] in ENDED
+
+    @property
+    def shown(self) -> JSONObject:
+        """The task in wire format."""
+        return self.wire
+
+    @property
+    def required(self) -> Sequence[RequireScopes]:
+        """The scopes that its call needed."""
+        return self.scopes
 
     def to_json(self) -> JSONObject:
         """Return the record as JSON."""
         scopes = [
             [each.scopes, {name: sorted(implied) for name, implied in each.hierarchy.items()}]
-            for each in self.required
+            for each in self.scopes
         ]
-        return {**attrs.asdict(self, recurse=False), "required": scopes}
+        return {**attrs.asdict(self, recurse=False), "scopes": scopes}
 
     def failed(self, message: str, expires: float) -> "TaskRecord":
         """Return the record of the same task with an error as its end.
@@ -59,7 +69,7 @@ class TaskRecord(KnownTask):
             message: The text of the error.
             expires: See Attributes.
         """
-        wire = {key: value for key, value in self.shown.items() if key != "inputRequests"}
+        wire = {key: value for key, value in self.wire.items() if key != "inputRequests"}
         wire |= {
             "status": "failed",
             "statusMessage": message,
@@ -67,15 +77,15 @@ class TaskRecord(KnownTask):
             "ttlMs": round((expires - self.born) * 1000),
             "error": {"code": INTERNAL_ERROR, "message": message},
         }
-        return attrs.evolve(self, shown=wire, expires=expires, call=None)
+        return attrs.evolve(self, wire=wire, expires=expires, call=None)
 
 
 def read_record(value: Any) -> TaskRecord | None:
     """Read a record from JSON; None if it is not of this version of the package."""
     try:
-        required = tuple(
-            RequireScopes(*scopes, hierarchy=hierarchy) for scopes, hierarchy in value["required"]
+        scopes = tuple(
+            RequireScopes(*scopes, hierarchy=hierarchy) for scopes, hierarchy in value["scopes"]
         )
-        return TaskRecord(**{**value, "required": required})
+        return TaskRecord(**{**value, "scopes": scopes})
     except (TypeError, ValueError, KeyError):
         return None
