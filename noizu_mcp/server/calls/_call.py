@@ -431,6 +431,9 @@ class RequestedCall(ToolCall):
             if task_start.enter():
                 return None
             if task_start.waits:
+                # As before the policies.
+                if self._request.resume_rounds():
+                    return None
                 self._request.serve_with(spec)
                 return partial(self._begin_stored, task_start)
         return self._begin_in_request(task_start)

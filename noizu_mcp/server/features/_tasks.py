@@ -448,9 +448,9 @@ async def _find_and_run(
     refusal = call.read_arguments()
     if refusal is not None:
         return refusal.to_wire()
-    begun = BegunTask(begins_itself=False)
-    if call.spec is not None:
-        begun = BegunTask(call.spec.starts_task)
-        if isinstance(call.spec.timeout, float):
-            task.expire_at(trio.current_time() + call.spec.timeout)
+    spec = call.spec
+    starts, timeout = (False, None) if spec is None else (spec.starts_task, spec.timeout)
+    if isinstance(timeout, float):
+        task.expire_at(trio.current_time() + timeout)
+    begun = BegunTask(starts)
     return await _run_call(call, ctx, TaskRequest(ctx, task, before, emitter, task_start=begun))

@@ -61,6 +61,8 @@ EMPTIED: Final = 3.0
 MAX_NODES: Final = 10_000
 #: The kind of a message about changes. Its body is a list of changes, or None for any change.
 CHANGED: Final = "changed"
+#: The kind of a message about a change of a task. Its body is the key of the record.
+TASK_CHANGED: Final = "task"
 _PURPOSE: Final = b"noizu_mcp backend v1"
 _KNOWN: Final = "known"
 _ALIVE: Final = "alive"
@@ -229,7 +231,7 @@ class Node:
         if queue is None:
             queue = self._queues[stream] = _Queue()
             self.spawn(partial(self._send, stream, queue))
-        queue.add(render([kind, *body]), is_change=kind == CHANGED)
+        queue.add(render([kind, *body]), is_change=kind in (CHANGED, TASK_CHANGED))
 
     async def _send(self, stream: str, queue: _Queue) -> None:
         try:
@@ -263,7 +265,11 @@ class Node:
             if isinstance(entry, LogEntry):
                 self._dispatch(entry)
             elif entry.stream == ALL:
-                self._call(self.on_gap)
+                self.note_gap()
+
+    def note_gap(self) -> None:
+        """Act on changes that were missed: anything may have changed."""
+        self._call(self.on_gap)
 
     def _dispatch(self, entry: LogEntry) -> None:
         for sender, kind, *body in self.messages_of(entry):
@@ -423,7 +429,7 @@ class Node:
         return trio.current_time() - self._emptied_at < EMPTIED
 
     async def _write_again(self) -> None:
-        self._call(self.on_gap)
+        self.note_gap()
         for act in self.on_emptied:
             with crashes_logged("data could not be written to the backend again"):
                 await act()
