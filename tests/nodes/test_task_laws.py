@@ -8,7 +8,7 @@ import trio
 
 from noizu_mcp.backends import Memory
 
-from .tasking import ENDED, Line, fleet
+from .tasking import ENDED, fleet
 
 PLACES = range(3)
 
@@ -29,8 +29,10 @@ class Chaos:
         self.finishing = {}
 
     async def run(self, steps):
-        acts = [self.begin, self.look, self.look, self.cancel, self.finish]
+        acts = [self.begin, self.begin, self.look, self.look, self.cancel, self.finish]
         acts += [self.cut, self.mend, self.lose, self.wait, self.wait]
+        for place in PLACES:
+            await self.begin(place)
         async with trio.open_nursery() as nursery:
             for _ in range(steps):
                 act = self.random.choice(acts)
@@ -93,7 +95,7 @@ async def test_a_task_ends_once_and_each_attempt_runs_once(autojump_clock, seed,
     """At every node, whatever lines are cut and answers are lost meanwhile."""
     async with fleet(len(PLACES), Memory(start=0.0)) as them:
         chaos = Chaos(them, seed)
-        await chaos.run(60)
+        await chaos.run(100)
         for line in them.lines:
             line.down, line.lost = False, []
         await trio.sleep(40)
@@ -106,13 +108,15 @@ async def test_a_task_ends_once_and_each_attempt_runs_once(autojump_clock, seed,
                 task = await them.look(place, id_)
                 assert task["status"] in ENDED
                 chaos.note_end(id_, task)
-    runs = Counter((what, attempt) for what, _, attempt in them.log if what.startswith("again "))
-    runs = {run: count for run, count in runs.items() if not run[0].endswith("cancelled")}
+    runs = Counter(
+        (what, attempt)
+        for what, _, attempt in them.log
+        if what.startswith("again ") and not what.endswith("cancelled")
+    )
     assert set(runs.values()) <= {1}
     assert all(attempt <= 3 for _, attempt in runs)
     assert "Traceback" not in caplog.text
-    assert ids
-    assert all(isinstance(line, Line) for line in them.lines)
+    assert len(ids) >= len(PLACES)
 
 
 @pytest.mark.parametrize("seed", range(10))
