@@ -201,6 +201,16 @@ class SharedSession(HttpSession):
         self.peer.handshake.log_level = record["level"]
         self.record, self.version, self._epoch = record, stored.version, epoch
 
+    @property
+    def known(self) -> int:
+        """The version of the record from which this copy is, before the last loss of the data."""
+        known: int = self.record.get("was", self.version)
+        return known
+
+    def knows_more(self, record: JSONObject) -> bool:
+        """Tell whether a record was written again by a node that had an older copy."""
+        return bool(record.get("was", math.inf) < self.known)
+
     async def change(self, edit: Edit) -> bool:
         """Change the record, and take it over; False if the session has ended.
 
@@ -212,7 +222,7 @@ class SharedSession(HttpSession):
         def checked(record: JSON) -> JSON:
             if not is_record(record):
                 return None
-            new = edit(record)
+            new = edit(self.record if self.knows_more(record) else record)
             if new is not None:
                 new.pop("was", None)  # see `SharedSessions.write_again`
             return new
@@ -264,11 +274,11 @@ class SharedSession(HttpSession):
             raise TypeError(f"put_session({key!r}): with a backend a value is JSON, not {kind}")
 
         def edit(record: JSONObject) -> JSONObject:
-            record["values"][key] = copy
-            if (size := len(render(record["values"]))) > MAX_VALUES:
+            values = {**record["values"], key: copy}
+            if (size := len(render(values))) > MAX_VALUES:
                 text = f"the values of the session would have {size:,} bytes of JSON"
                 raise ValueError(f"put_session({key!r}): {text}; at most {MAX_VALUES:,} are stored")
-            return record
+            return {**record, "values": values}
 
         await self.store(edit, f"The value {key!r} of the session")
 

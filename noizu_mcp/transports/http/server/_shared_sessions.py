@@ -19,7 +19,6 @@ backend has lost its data, each node writes the records of its latest copies aga
 knew the latest version of a record counts.
 """
 
-import math
 import os
 from collections.abc import Callable
 from functools import partial
@@ -309,6 +308,9 @@ class SharedSessions(Sessions):
             if stored is None and session.is_recent and await self.node.is_forgotten():
                 await self.write_again(session)
                 return True
+            if stored is not None and is_record(stored.value) and session.knows_more(stored.value):
+                await self.write_again(session)
+                return True
         if stored is None or not (stored.value is None or is_record(stored.value)):
             self.end(session)
             return False
@@ -386,13 +388,11 @@ class SharedSessions(Sessions):
             BackendUnavailable: The backend cannot answer now.
         """
         # Until the next change the record tells how much its writer knew.
-        known = session.record.get("was", session.version)
-        record = {**session.record, "was": known, "position": self.node.position}
+        record = {**session.record, "was": session.known, "position": self.node.position}
         limits = self._app.limits
 
         def edit(stored: JSON) -> JSON:
-            is_older = not is_record(stored) or stored.get("was", math.inf) < known
-            return record if is_older else None
+            return record if not is_record(stored) or session.knows_more(stored) else None
 
         try:
             version = await self.node.records.put(
