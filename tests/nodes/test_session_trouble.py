@@ -302,6 +302,35 @@ async def test_the_node_that_knew_most_counts(autojump_clock):
         assert text == "[('k0', '1'), ('k1', '1'), ('k2', '1')] debug"
 
 
+async def test_a_node_that_knew_more_is_asked_first(autojump_clock):
+    """Its next request, and its next value, find what it has stored before the loss."""
+    async with fleet(Shop) as nodes:
+        for later in (call("get"), put("c")):
+            first, second = await nodes.session()
+            await first.post(put())
+            await second.post(put("b"))
+            nodes.backend.clear()
+            assert "('a', '1'), ('b', '1')" in text_of(await first.post(call("get")))
+            await second.post(later)
+            assert "('a', '1'), ('b', '1')" in text_of(await first.post(call("get")))
+            await trio.sleep(5)
+
+
+async def test_a_change_of_a_node_that_knew_more(autojump_clock):
+    """A handler that has begun before the loss adds to what its node knew."""
+    async with fleet(Shop) as nodes:
+        first, second = await nodes.session()
+        await first.post(put())
+        await second.post(put("b"))
+        late = second.open(call("late"))
+        await trio.sleep(0.9)
+        nodes.backend.clear()
+        await first.post(call("get"))
+        await late.ended.wait()
+        text = text_of(await first.post(call("get")))
+        assert text == "[('a', '1'), ('b', '1'), ('late', 1)] debug"
+
+
 async def test_a_loss_that_the_epoch_does_not_show(autojump_clock):
     """A write and a read right after the loss find the session."""
 

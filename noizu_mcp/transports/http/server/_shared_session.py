@@ -68,6 +68,7 @@ MESSAGE: Final = "session message"  # of the client, for a request at the receiv
 STORED: Final = "session message in a record"  # the same; the key of the record
 ENDED: Final = "session ended"
 REPLACED: Final = "session read elsewhere"  # the replaced reader
+RESTORED: Final = "session written again"
 UNWATCHED: Final = "session unwatched"  # the resource that the receiver keeps
 CHANGED_HERE: Final = "session changed"  # a change for this session alone
 NOTICE: Final = "session notice"  # a notification for this session alone; its text
@@ -201,6 +202,16 @@ class SharedSession(HttpSession):
         self.peer.handshake.log_level = record["level"]
         self.record, self.version, self._epoch = record, stored.version, epoch
 
+    @property
+    def known(self) -> int:
+        """The version of the record from which this copy is, before the last loss of the data."""
+        known: int = self.record.get("was", self.version)
+        return known
+
+    def knows_more(self, record: JSONObject) -> bool:
+        """Tell whether a record was written again by a node that had an older copy."""
+        return bool(record.get("was", math.inf) < self.known)
+
     async def change(self, edit: Edit) -> bool:
         """Change the record, and take it over; False if the session has ended.
 
@@ -212,7 +223,7 @@ class SharedSession(HttpSession):
         def checked(record: JSON) -> JSON:
             if not is_record(record):
                 return None
-            new = edit(record)
+            new = edit(self.record if self.knows_more(record) else record)
             if new is not None:
                 new.pop("was", None)  # see `SharedSessions.write_again`
             return new
@@ -221,7 +232,7 @@ class SharedSession(HttpSession):
         with in_time():
             stored = await self.node.records.change(self.key, checked, ttl=ttl)
             if stored is None and self.is_recent and await self.node.is_forgotten():
-                await self._table.write_again(self)
+                await self._table.restore(self)
                 stored = await self.node.records.change(self.key, checked, ttl=ttl)
         if stored is None or not is_record(stored.value):
             return False
@@ -264,11 +275,11 @@ class SharedSession(HttpSession):
             raise TypeError(f"put_session({key!r}): with a backend a value is JSON, not {kind}")
 
         def edit(record: JSONObject) -> JSONObject:
-            record["values"][key] = copy
-            if (size := len(render(record["values"]))) > MAX_VALUES:
+            values = {**record["values"], key: copy}
+            if (size := len(render(values))) > MAX_VALUES:
                 text = f"the values of the session would have {size:,} bytes of JSON"
                 raise ValueError(f"put_session({key!r}): {text}; at most {MAX_VALUES:,} are stored")
-            return record
+            return {**record, "values": values}
 
         await self.store(edit, f"The value {key!r} of the session")
 
@@ -379,11 +390,7 @@ class SharedSession(HttpSession):
             mine = {uri: None for uri in uris if watched.get(uri) == self.node.id}
             return {**record, "watched": {**watched, **mine}} if mine else None
 
-        try:
-            ttl = self._app.limits.session_idle
-            await self.node.records.change(self.key, edit, ttl=ttl)
-        except BackendUnavailable as error:
-            self.node.note_failure(error)
+        await self.node.records.change(self.key, edit, ttl=self._app.limits.session_idle)
 
     # Streams
 
@@ -487,13 +494,8 @@ class SharedSession(HttpSession):
             return {**record, "reader": None, "position": position}
 
         if self._reader == reader and self._table.has(self):
-            self._table.write_soon(partial(self._leave_reader, edit))
-
-    async def _leave_reader(self, edit: Edit) -> None:
-        try:
-            await self.change(edit)
-        except (BackendUnavailable, McpError):
-            return  # the next reader is told of more than it missed
+            # If it fails, the next reader is told of more than it missed.
+            self._table.write_soon(partial(self.change, edit))
 
     async def _catch_up(self, writer: EventWriter, position: str) -> None:
         """Report what has changed since a position."""

@@ -19,7 +19,6 @@ backend has lost its data, each node writes the records of its latest copies aga
 knew the latest version of a record counts.
 """
 
-import math
 import os
 from collections.abc import Callable
 from functools import partial
@@ -64,6 +63,7 @@ from ._shared_session import (
     NOTICE,
     RENEWAL,
     REPLACED,
+    RESTORED,
     STORED,
     UNWATCHED,
     SharedSession,
@@ -80,6 +80,8 @@ from ._shared_streams import (
 
 #: Seconds for which a large message waits in a record.
 MESSAGE_TTL: Final = 60.0
+#: Seconds in which nodes write a later copy of a record that was lost.
+RESTORING: Final = 0.1
 #: The group of all sessions.
 _GROUP: Final = "sessions"
 
@@ -110,6 +112,7 @@ class SharedSessions(Sessions):
             STORED: self._take_stored,
             ENDED: self.end,
             REPLACED: SharedSession.end_reader,
+            RESTORED: self._take_restored,
             UNWATCHED: SharedSession.stop_keeping,
             CHANGED_HERE: SharedSession.take_change,
             NOTICE: SharedSession.take_notice,
@@ -307,6 +310,9 @@ class SharedSessions(Sessions):
         with in_time():
             stored = await self.node.records.get(session.key, ttl=self._idle, known=session.version)
             if stored is None and session.is_recent and await self.node.is_forgotten():
+                await self.restore(session)
+                return True
+            if stored is not None and is_record(stored.value) and session.knows_more(stored.value):
                 await self.write_again(session)
                 return True
         if stored is None or not (stored.value is None or is_record(stored.value)):
@@ -377,6 +383,24 @@ class SharedSessions(Sessions):
 
     # After a loss of the data
 
+    async def restore(self, session: SharedSession) -> None:
+        """Write the record of a session that a request needs now, as far as any node knows it.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        await self.write_again(session)
+        # A node with a later copy writes that.
+        self.node.tell(RESTORED, session.digest)
+        await trio.sleep(RESTORING)
+        stored = await self.node.records.get(session.key)
+        if stored is not None and is_record(stored.value):
+            session.confirm(stored)
+
+    def _take_restored(self, session: SharedSession) -> None:
+        if session.is_recent:
+            self.write_soon(partial(self.write_again, session))
+
     async def write_again(self, session: SharedSession) -> None:
         """Write the record of a copy, which the backend has lost.
 
@@ -386,13 +410,11 @@ class SharedSessions(Sessions):
             BackendUnavailable: The backend cannot answer now.
         """
         # Until the next change the record tells how much its writer knew.
-        known = session.record.get("was", session.version)
-        record = {**session.record, "was": known, "position": self.node.position}
+        record = {**session.record, "was": session.known, "position": self.node.position}
         limits = self._app.limits
 
         def edit(stored: JSON) -> JSON:
-            is_older = not is_record(stored) or stored.get("was", math.inf) < known
-            return record if is_older else None
+            return record if not is_record(stored) or session.knows_more(stored) else None
 
         try:
             version = await self.node.records.put(
@@ -460,12 +482,8 @@ class SharedSessions(Sessions):
 
     async def _send_stored(self, digest: str, text: str, to: str | None) -> None:
         key = f"m:{os.urandom(16).hex()}"
-        try:
-            await self.node.records.put(key, text, ttl=MESSAGE_TTL)
-        except BackendUnavailable as error:
-            self.node.note_failure(error)
-        else:
-            self.node.tell(STORED, digest, key, to=to)
+        await self.node.records.put(key, text, ttl=MESSAGE_TTL)
+        self.node.tell(STORED, digest, key, to=to)
 
     def _receive(self, act: Callable[..., object], _sender: str, digest: str, *body: JSON) -> None:
         session = self._by_digest.get(digest)
@@ -496,14 +514,18 @@ class SharedSessions(Sessions):
     # Work that outlives its session
 
     def write_soon(self, work: TaskWork) -> None:
-        """Start a task that writes to the backend; the end of the application waits for it."""
+        """Start a task that writes to the backend; the end of the application waits for it.
+
+        Nothing depends on what the backend cannot take.
+        """
         self._writing += 1
         self._app.tasks.spawn(partial(self._write, work))
 
     async def _write(self, work: TaskWork) -> None:
         try:
-            with crashes_logged("a session could not be written"):
-                await work()
+            await work()
+        except BackendUnavailable as error:
+            self.node.note_failure(error)
         finally:
             self._writing -= 1
             if self._written is not None and not self._writing:
