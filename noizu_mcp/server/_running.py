@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ._server_context import ServerContext
     from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
+    from .handles._backing import HandleBacking
+    from .handles._handle_store import HandleStore
     from .providers._provider_lists import ProviderLists
     from .tasks._running_task import RunningTask
     from .tasks._task_store import TaskMemory, TaskStore
@@ -92,6 +94,8 @@ class RunningServer:
         encoding: The lock of the request that encodes a large result.
         working: The requests whose handlers run. They may have been refused in the meantime.
         replayed: The handlers that were logged because they ran again.
+        handle_backing: Where handles are kept, if the server has a backend; None for the memory of
+            this process. Set before the first request.
         on_denied: Called before a request is answered with a missing scope.
     """
 
@@ -120,6 +124,7 @@ class RunningServer:
         self.working: dict[ServerRequest, None] = {}
         self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[ServerRequest, McpError], None] | None = None
+        self.handle_backing: HandleBacking | None = None
 
     @cached_property
     def tasks(self) -> "TaskStore":
@@ -127,6 +132,14 @@ class RunningServer:
         from .tasks._task_store import TaskStore
 
         return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
+
+    @cached_property
+    def handles(self) -> "HandleStore":
+        """The handles that calls take and return. Loaded on first use."""
+        from .handles._handle_store import HandleStore
+
+        backing = self.handle_backing or self.server.local_handles()
+        return HandleStore(backing, self.server.options, self.linger)
 
     @cached_property
     def parked(self) -> "ParkedHandlers":

@@ -1,0 +1,1 @@
+"""Handles while a server is served: their records, and the calls that use them."""
