@@ -180,7 +180,7 @@ class ClassSchemas:
         return self._keep(f"{self._method}.args", found)
 
     def _take_handle(self, p: inspect.Parameter) -> inspect.Parameter:
-        """Return a property of the input; one that takes a handle is the text of its id."""
+        """Return a property of the input. The property of a handle is a text, its id."""
         annotation, cls = take_handle(p.annotation)
         if cls is None:
             return p

@@ -259,14 +259,13 @@ class ToolCall(abc.ABC):
             if spec is None or self.overridden:
                 value = await settle(self._call_override, request)
             elif spec.handles:
-                return self.limit_size(await request.running.handles.run(self, spec))
+                return await request.running.handles.run(self, spec)
             else:
                 value = await self.invoke(spec, partial(spec.invoke, self.args, self._given(spec)))
             try:
-                answer = self.convert(value)
+                return self.limit_size(self.convert(value))
             except UnsavedHandle:
-                answer = await request.running.handles.answer(self, value)
-            return self.limit_size(answer)
+                return await request.running.handles.answer(self, value)
         except QueueFull:
             text = f"{self.name} is busy: too many calls wait for it; try again later"
             return ToolResult.error(text)

@@ -45,12 +45,12 @@ class HandleBytes:
         self._count(owner, size)
 
     def extend(self, key: str, expires_at: float) -> None:
-        """Record that a handle expires later; one that another process has stored is ignored."""
+        """Record that a handle expires later, if this process has stored it."""
         if key in self._records:
             self._records[key] = (*self._records[key][:2], expires_at)
 
     def discard(self, key: str) -> None:
-        """Count a handle no more; one that is unknown is ignored."""
+        """Count a handle no more. Unknown ones are ignored."""
         size, owner, _ = self._records.pop(key, (0, None, 0.0))
         self._count(owner, -size)
 
@@ -69,7 +69,7 @@ class HandleBacking:
         backend: The backend. It is open, or is opened by `opened`.
         limits: The limits of the server.
         seal: Encrypts a value for a key.
-        unseal: Decrypts such a value; None for one that was not sealed for this key.
+        unseal: Decrypts such a value; returns None for a value that was not sealed for this key.
 
     Attributes:
         backend: See Args.

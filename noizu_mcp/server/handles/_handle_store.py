@@ -49,7 +49,7 @@ class HeldHandle:
     Args:
         cls: Its class.
         record: Its record.
-        outer: The same handle of a call around this one that may change it; else None.
+        outer: The same handle in a call around this one, if that may change it; else None.
 
     Attributes:
         record: See Args.
@@ -214,7 +214,7 @@ class HandleStore:
         handles: CallHandles,
         stack: AsyncExitStack,
     ) -> HeldHandle | None:
-        """Lock and load one handle; None for one that does not exist."""
+        """Lock and load one handle; None if it does not exist."""
         outer = handles.find_writable(state.key)
         if outer is not None:
             if not spec.is_read_only:
@@ -269,7 +269,7 @@ class HandleStore:
 
         token = COLLECT.set(collect)
         try:
-            answer = call.convert(value)
+            answer = call.limit_size(call.convert(value))
         finally:
             COLLECT.reset(token)
         try:
