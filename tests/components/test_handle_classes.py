@@ -387,7 +387,7 @@ def test_tools_that_change_while_the_server_runs():
     assert "as get or eu_open or eu_several or eu_add returned it" in described()
     assert before is not shop.registry.find_tool("look")
     look = shop.registry.find_tool("look")
-    shop.tools.add(tool(lambda: "", name="other"))
+    shop.tools.add(tool(Kit, name="look_again"))
     assert look is shop.registry.find_tool("look")
     shop.tools.remove("get")
     assert "as eu_open" in described()

@@ -257,6 +257,25 @@ async def test_a_handle_in_a_result_without_a_schema(call):
     assert made["items"] == await call.items(made["id"])
 
 
+async def test_a_handle_whose_types_are_not_there(version, caplog):
+    """A result without a schema is the first to need them; the log names them."""
+
+    class Lost(Handle):
+        goods: "list[Nowhere]" = []  # noqa: F821
+
+    class Kit(Toolkit):
+        @mcp
+        async def make(self):
+            return Lost()
+
+    class Losing(Server, name="losing", version="1"):
+        tools = [Kit]
+
+    async with connect(Losing, version=version) as client:
+        assert (await client.call_tool("make")).is_error
+    assert "cannot find 'Nowhere'" in caplog.text
+
+
 async def test_calls_that_take_one_handle(shop, call):
     """They run one after the other, in the order in which they came; others do not wait."""
     basket, other = await call.open(), await call.open()

@@ -123,6 +123,4 @@ class LocalBacking(HandleBacking):
             async with self.backend.open(self._name) as backend:
                 yield backend
         finally:
-            self._runs[token] -= 1
-            if not self._runs[token]:
-                del self._runs[token]
+            self._runs -= Counter([token])  # without entries of 0
