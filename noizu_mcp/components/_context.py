@@ -146,7 +146,7 @@ class Context(LogMethods, Generic[State]):
         This request keeps its snapshot: `ctx.session` does not change under a handler.
 
         Raises:
-            NoSessionError: The revision has no sessions (2026-07-28). Hand out a handle instead
+            NoSessionError: The revision has no sessions (2026-07-28). Return a `Handle` instead,
                 and take it back as an argument.
         """
 

@@ -31,11 +31,13 @@ _LATE = {
     ".policies._policy": "Policy PolicyCall",
     ".providers._mount": "Mount",
     ".tasks._task_store": "TaskStore",
+    ".handles._backing": "HandleBacking",
     ".loading._load": "load_server",
     ".loading._remedies": "missing_requirements script_requirements",
 }
 
 if _TYPE_CHECKING:
+    from .handles._backing import HandleBacking as HandleBacking
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements

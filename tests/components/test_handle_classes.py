@@ -155,7 +155,7 @@ def test_a_generic_class():
 
 
 def test_handles_in_other_declarations():  # noqa: C901 - one declaration each
-    """Only a parameter of its own takes a handle; everything else is told what to write."""
+    """Only a parameter of its own takes a handle; the errors say what to write."""
     alone = "is a handle, and a call takes it as a parameter of its own"
 
     class Part(Schema):

@@ -17,7 +17,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.backends import BackendUnavailable, Memory
-from noizu_mcp.server.handles import HandleBacking
+from noizu_mcp.server import HandleBacking
 
 READS = Annotations(read_only_hint=True)
 

@@ -145,7 +145,7 @@ async def test_owners(shop, version):
 
 
 async def test_expiry(shop, version, autojump_clock):
-    """It counts from the last use, and every use counts, but for a refused one."""
+    """It counts from the last use, and a refused use does not count."""
     async with (
         connect(shop, principal=ADA, version=version) as ada,
         connect(shop, principal=BOB, version=version) as bob,

@@ -68,7 +68,7 @@ async def test_a_node_that_is_gone(backend, autojump_clock):
 
 
 async def test_a_lock_that_is_lost(backend, autojump_clock):
-    """Its call stores nothing, and its client is told to try again."""
+    """Its call stores nothing, and its answer says to try again."""
     node, results = Node(backend), []
     async with connect(node) as client:
         call = Client(client)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import Context, Handle, Server, ToolError, Toolkit, connect, mcp
-from noizu_mcp.server.handles import HandleBacking
+from noizu_mcp.server import HandleBacking
 from noizu_mcp.types import Principal
 
 from .handling import READS, Failing
