@@ -42,7 +42,13 @@ class Baskets(Toolkit):
 
     @mcp
     async def add_item(self, basket: Basket, item: str, count: int = 1) -> Basket:
-        """Put something into a basket."""
+        """Put something into a basket.
+
+        Args:
+            basket: The basket to put it into.
+            item: What to buy: tea, milk or salt.
+            count: How many of them.
+        """
         if item not in PRICES:
             raise ToolError(f"No {item} here; there are: {', '.join(PRICES)}")
         basket.items[item] = basket.items.get(item, 0) + count
@@ -55,7 +61,12 @@ class Baskets(Toolkit):
 
     @mcp
     async def merge(self, source: Basket, target: Basket) -> Basket:
-        """Move everything into another basket, and drop the first one."""
+        """Move everything into another basket, and drop the first one.
+
+        Args:
+            source: The basket to empty and to drop.
+            target: The basket that gets everything.
+        """
         for item, count in source.items.items():
             target.items[item] = target.items.get(item, 0) + count
         await source.delete()
