@@ -701,6 +701,19 @@ class TestLimits:
             await call.open("x" * 100)
             assert full == text_of(await call("open", items=["x" * 180]))
 
+    async def test_many_handles_that_expire(self, autojump_clock):
+        """They are forgotten, and make room for others."""
+
+        class Small(Shop, name="small", version="1", limits=Limits(handles=600)):
+            pass
+
+        async with connect(Small) as client:
+            for _ in range(6):
+                for _ in range(3):
+                    made = await client.call_tool("many", {"count": 200})
+                    assert not made.is_error
+                await trio.sleep(101)
+
     @pytest.mark.parametrize("name", ["handles", "handles_per_principal", "handle_memory"])
     def test_wrong_limits(self, name):
         """They are integers of at least 1."""

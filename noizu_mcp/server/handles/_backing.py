@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Final
 
 import trio
 
@@ -10,7 +11,9 @@ from ..._limits import PART, Limits
 from ...backends import Backend, Memory
 
 #: Bytes of bookkeeping for each handle in memory: its record, its lock and its groups.
-_OVERHEAD = 4096
+_OVERHEAD: Final = 4096
+#: Handles that are counted before expired ones are forgotten.
+_CROWD: Final = 1000
 
 
 class HandleBytes:
@@ -25,12 +28,15 @@ class HandleBytes:
         self._held = 0
         self._of_owners = Counter[str]()
         self._records: dict[str, tuple[int, str | None, float]] = {}
+        self._crowd = _CROWD
 
     def has_room(self, key: str, owner: str | None, size: int, now: float) -> bool:
         """Tell whether a handle may have so many bytes; expired ones make room first."""
-        if not self._fits(key, owner, size):
+        if not self._fits(key, owner, size) or len(self._records) >= self._crowd:
             for each in [key for key, (_, _, end) in self._records.items() if end <= now]:
                 self.discard(each)
+            # So that forgetting takes constant time for each handle.
+            self._crowd = max(_CROWD, 2 * len(self._records))
         return self._fits(key, owner, size)
 
     def _fits(self, key: str, owner: str | None, size: int) -> bool:
