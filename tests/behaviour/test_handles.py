@@ -47,7 +47,7 @@ async def test_a_handle_goes_from_call_to_call(opened):
 
 
 async def test_calls_wait_for_each_other(opened):
-    """The second call gets what the first has stored; one that is cancelled stores nothing."""
+    """The second call gets what the first has stored, and reading does not wait."""
     async with opened("Holding") as wire:
         basket = (await shown(wire, "open"))["id"]
         first = await wire.begin_call("hold", {"basket": basket, "key": "a"}, progressToken="first")
