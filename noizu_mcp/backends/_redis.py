@@ -49,6 +49,10 @@ class Redis(Backend):
     every operation raises `BackendUnavailable`: at once where this is known, else after `timeout`.
     Needs the extra `redis`.
 
+    Redis should have `maxmemory-policy noeviction`. These rights suffice for its user: `~noizu:*
+    +@read +@write +@stream +@scripting +@connection -@dangerous +time +info`. Without `+info` a
+    restart that kept the data does not change the epoch.
+
     Args:
         url: `redis://[user][:password]@host[:port][/db]`, `rediss://…` for TLS, or
             `unix:///path/to/socket?db=0`. Special characters of a password are percent-encoded.
