@@ -1,7 +1,13 @@
 """Handles: what calls load, store and answer, in both eras."""
 
 import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
 
+import pydantic
 import pytest
 import trio
 import trio.testing
@@ -13,6 +19,7 @@ from noizu_mcp import (
     Limits,
     Mount,
     Prompt,
+    Schema,
     Server,
     Tool,
     Toolkit,
@@ -274,6 +281,83 @@ async def test_a_handle_whose_types_are_not_there(version, caplog):
     async with connect(Losing, version=version) as client:
         assert (await client.call_tool("make")).is_error
     assert "cannot find 'Nowhere'" in caplog.text
+
+
+async def test_fields_of_many_types(version):
+    """They come back as they were, in every form that a schema may have."""
+
+    class Goods(Schema):
+        name: str
+        price: Decimal
+
+    @dataclass
+    class Place:
+        x: int
+
+    class Size(Enum):
+        SMALL = "small"
+
+    class Model(pydantic.BaseModel):
+        width: float
+
+    class Full(Handle):
+        goods: list[Goods] = []
+        by_place: dict[str, Place] = {}
+        size: Size | None = None
+        made: datetime | None = None
+        path: Path = Path("/")
+        tags: set[str] = set()
+        pair: tuple[int, str] | None = None
+        data: bytes = b""
+        model: Model | None = None
+        anything: object = None
+        _hidden: int = 0
+
+        def __attrs_post_init__(self):
+            if self.path == Path("wrong"):
+                raise ValueError("wrong path")
+
+    values = {
+        "goods": [Goods(name="tea", price=Decimal("1.50"))],
+        "by_place": {"here": Place(1)},
+        "size": Size.SMALL,
+        "made": datetime(2026, 7, 28, tzinfo=UTC),
+        "path": Path("/x"),
+        "tags": {"a", "b"},
+        "pair": (1, "x"),
+        "data": b"\x00",
+        "model": Model(width=1.5),
+        "anything": {"deep": [1, None]},
+        "hidden": 5,
+    }
+    seen = []
+
+    class Kit(Toolkit):
+        @mcp
+        async def make(self) -> Full:
+            return Full(**values)
+
+        @mcp
+        async def change(self, full: Full) -> Full:
+            seen.append(full)
+            full.path = Path("wrong")
+            return full
+
+        @mcp
+        async def look(self, full: Full) -> str:
+            seen.append(full)
+            return ""
+
+    class Typed(Server, name="typed", version="1"):
+        tools = [Kit]
+
+    async with connect(Typed, version=version) as client:
+        full = (await client.call_tool("make")).structured["id"]
+        assert not (await client.call_tool("look", {"full": full})).is_error
+        assert seen.pop() == Full(**values)
+        assert (await client.call_tool("change", {"full": full})).is_error
+        assert not (await client.call_tool("look", {"full": full})).is_error
+        assert seen.pop() == Full(**values)
 
 
 async def test_calls_that_take_one_handle(shop, call):

@@ -1,11 +1,11 @@
 """Locks of handles: calls that take the same handle run one after the other, at all nodes.
 
 Theory of operation. A lock is a record of the store that exists while a call holds it, and expires
-after `LEASE` seconds unless it is renewed. Within a process, the calls that want one lock form a
-queue, and only its head asks the store: order is kept, a wait here costs no polling, and a node
-asks once for all of its calls. There is one way for one process and for many; in one process the
-head always gets the lock at once. `renew` runs beside the calls. A lock that could not be renewed
-in time counts as lost: its call stores nothing.
+with the lease of the backend unless it is renewed. Within a process, the calls that want one lock
+form a queue, and only its head asks the store: order is kept, a wait here costs no polling, and a
+node asks once for all of its calls. There is one way for one process and for many; in one process
+the head gets the lock at once. `renew` runs beside the calls. A lock that could not be renewed in
+time counts as lost: its call stores nothing.
 """
 
 import random
@@ -17,8 +17,6 @@ import trio
 
 from ...backends import Backend, BackendUnavailable, Conflict
 
-#: Seconds that a lock is held without being renewed: after the death of a node, the longest wait.
-LEASE: Final = 10.0
 #: Seconds between two attempts to get a lock that another node holds: the first and the longest.
 _PAUSES: Final = (0.005, 0.1)
 #: Seconds that giving a lock back may take in a cancelled call.
@@ -93,8 +91,8 @@ class Locks:
             asked = trio.current_time()
             # Shielded: a write that is cancelled may have happened, and would block the handle.
             with suppress(Conflict), trio.CancelScope(shield=True):
-                version = await backend.put(f"lock:{key}", b"", ttl=LEASE, version=0)
-                return Lock(version, asked + LEASE)
+                version = await backend.put(f"lock:{key}", b"", ttl=backend.lease, version=0)
+                return Lock(version, asked + backend.lease)
             await trio.sleep(random.uniform(pause / 2, pause))  # noqa: S311 - spreads attempts
             pause = min(2 * pause, longest)
 
@@ -102,7 +100,7 @@ class Locks:
         """Renew the locks, for as long as the server is served."""
         while True:
             await self.wanted.wait()
-            await trio.sleep(LEASE / 3)
+            await trio.sleep(backend.lease / 3)
             for key, lock in tuple(self._held.items()):
                 if not lock.is_lost and key in self._held:
                     await _renew(backend, key, lock)
@@ -113,10 +111,12 @@ class Locks:
 async def _renew(backend: Backend, key: str, lock: Lock) -> None:
     asked = trio.current_time()
     try:
-        lock.version = await backend.put(f"lock:{key}", b"", ttl=LEASE, version=lock.version)
+        lock.version = await backend.put(
+            f"lock:{key}", b"", ttl=backend.lease, version=lock.version
+        )
     except Conflict:
         lock.ends = asked
     except BackendUnavailable:
         return  # the next attempt, or the end of the lease, decides
     else:
-        lock.ends = asked + LEASE
+        lock.ends = asked + backend.lease
