@@ -185,7 +185,7 @@ PAGES = (
         "backends",
         "noizu_mcp.backends",
         "noizu_mcp.backends",
-        "What the nodes of one server share. `Redis` needs the extra `redis`. An engine of your own "
+        "What the nodes of one server share. `Redis` needs the extra `redis`. Another engine "
         "subclasses `Backend`, and passes `noizu_mcp.testing.check_backend`.",
         {
             "Engines": "Redis Memory",
@@ -272,7 +272,7 @@ IN_FULL = {"Server", "Context", "Client", "ClientHandler", "Backend", "Store", "
 # Methods and attributes of public classes that other layers of the package use.
 _HOOKS = {"begin_serving", "mounted_server"}
 # Methods that the page explains once, at `Store` and `Log`; and what engines use.
-_OPERATIONS = {*"get put delete members take append read end_of".split()}
+_OPERATIONS = {"get", "put", "delete", "members", "take", "append", "read", "end_of"}
 _ENGINE = {*_OPERATIONS, "now", "is_up", "observed"}
 INTERNAL = {
     "Server": {

@@ -12,6 +12,7 @@ half second, gets none. Then it connects again: at once, and later every half se
 import logging
 import os
 import random
+import re
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,16 +31,19 @@ from coredis.exceptions import (
     RedisError,
     UnknownCommandError,
 )
+from coredis.exceptions import (
+    ConnectionError as ConnectionLost,
+)
 
-from .._groups import single_failure
+from .._groups import leaves
 from ._address import Address
 from ._interface import BackendUnavailable
 from ._scripts import Script
 
 #: Maximum size of a reply, in bytes: above what scripts return, and 100 entries of two streams.
 MAX_REPLY: Final = 32 * 2**20
-#: Maximum size of requests without an answer, in bytes.
-MAX_WAITING: Final = 32 * 2**20
+#: Maximum size of requests without an answer, in bytes; coredis copies them once.
+MAX_WAITING: Final = 24 * 2**20
 #: Seconds from one beat, or try to connect, to the next.
 BEAT: Final = 0.5
 #: Seconds after which a connection has lasted.
@@ -94,7 +98,7 @@ class Link:
         # Of the connection, or the try to connect.
         self._scope = trio.CancelScope()
         # Why the last try to connect failed.
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._tried = trio.Event()
         # Answers come in the order of requests: the complete ones stand at the front.
         self._waiting: deque[tuple[Any, int]] = deque()
@@ -114,9 +118,13 @@ class Link:
 
     def explain(self) -> str:
         """Return a line that says why the link is not up."""
-        if isinstance(self._error, BackendUnavailable):
-            return str(self._error)
-        reason = "no answer" if self._error is None else _reason(self._error)
+        error = self._error
+        if isinstance(error, BackendUnavailable):
+            return str(error)
+        if isinstance(error, RedisError):
+            database = f" (database {self._address.db})" if self._address.db else ""
+            return f"Redis at {self._address} cannot be used: {_reason(error)}{database}"
+        reason = "no answer" if error is None else _reason(error)
         return f"no Redis answers at {self._address}: {reason}"
 
     def drop(self) -> None:
@@ -132,12 +140,11 @@ class Link:
         while True:
             start = trio.current_time()
             try:
-                with single_failure():
-                    await self._run()
+                await self._run()
                 text = f"the connection to Redis at {self._address} is lost"
                 self._error = BackendUnavailable(text)
-            except (RedisError, BackendUnavailable, OSError) as error:
-                self._error = error
+            except* (RedisError, BackendUnavailable, OSError) as group:
+                self._error = next(leaves(group))
             self._signal()
             # A connection that lasted is replaced at once; after a failure the pause grows.
             has_lasted = trio.current_time() - start > LASTING
@@ -188,7 +195,8 @@ class Link:
             raise Refused(f"Redis at {place} refuses the user or the password") from None
         except UnknownCommandError:
             raise Refused(f"Redis at {place} is older than 6.2") from None
-        if tuple(map(int, str(connection.server_version).split(".")[:2])) < (6, 2):
+        version = re.match(r"(\d+)\.(\d+)", str(connection.server_version))
+        if version is None or (int(version[1]), int(version[2])) < (6, 2):
             raise Refused(f"Redis at {place} is older than 6.2")
         self._waiting.clear()
         self._bytes = self._failures = 0
@@ -248,45 +256,47 @@ class Link:
             BackendUnavailable: There is no answer in time, or an error.
         """
         connection, waiting = self._connection, self._waiting
-        if connection is None or not (self.is_up or urgent):
-            # Who tries again in a loop must not stop the others.
-            await trio.lowlevel.checkpoint()
-            raise BackendUnavailable(self.explain())
         while waiting and waiting[0][0].complete:
             self._bytes -= waiting.popleft()[1]
         size = sum(map(len, args))
         is_crowded = len(waiting) >= self._max_waiting or self._bytes + size > MAX_WAITING
-        if is_crowded and not urgent:
+        if connection is None or not (self.is_up or urgent) or (is_crowded and not urgent):
+            # Who tries again in a loop must not stop the others.
             await trio.lowlevel.checkpoint()
-            raise BackendUnavailable(f"too many operations wait for Redis at {self._address}")
+            crowd = f"too many operations wait for Redis at {self._address}"
+            raise BackendUnavailable(crowd if self.is_up else self.explain())
         try:
-            request = connection.create_request(
-                command,
-                *args,
-                timeout=self._timeout + wait,
-                disconnect_on_cancellation=self._beat is None,
-            )
+            request = connection.create_request(command, *args, timeout=self._timeout + wait)
             waiting.append((request, size))
             self._bytes += size
             answer = await request
-        except TimeoutError:
-            self._failures += 1
-            if self._failures >= FAILURES:
+        except trio.Cancelled:
+            if self._beat is None:
+                # The command waits on, and would hold up the next one.
                 self.drop()
-            text = f"Redis at {self._address} gave no answer in {self._timeout:g} s"
-            raise BackendUnavailable(text) from None
+            raise
         except NoScriptError:
             raise
-        except RedisError as error:
-            if isinstance(error, ReadOnlyError):
-                # A replica: after a failover another connection leads to the primary.
-                self.drop()
+        except (RedisError, TimeoutError) as error:
             # A broken connection refuses requests at once.
             await trio.lowlevel.checkpoint()
-            text = f"Redis at {self._address} failed: {_reason(error)}"
-            raise BackendUnavailable(text) from None
+            raise BackendUnavailable(self._failure(error)) from None
         self._failures = 0
         return answer
+
+    def _failure(self, error: Exception) -> str:
+        """Return a line for a failed request; drop a connection that another may replace."""
+        if isinstance(error, TimeoutError):
+            self._failures += 1
+            if self._beat is None or self._failures >= FAILURES:
+                self.drop()
+            return f"Redis at {self._address} gave no answer in {self._timeout:g} s"
+        if isinstance(error, ReadOnlyError):
+            # A replica: after a failover another connection leads to the primary.
+            self.drop()
+        if type(error) is ConnectionLost:
+            return f"the connection to Redis at {self._address} is lost"
+        return f"Redis at {self._address} failed: {_reason(error)}"
 
 
 def _reason(error: BaseException) -> str:

@@ -51,13 +51,13 @@ _LATE = {
     "._handle_form": "HandleForm define_handle read_handle",
     "._peer_schema": "PeerSchema",
     ".convert._coerce": "coerce_text",
-    "._elicitation_form": "flat_for flat_shape",
+    "._elicitation_form": "flat_shape older_form",
 }
 
 if _TYPE_CHECKING:
     from . import fields as fields
-    from ._elicitation_form import flat_for as flat_for
     from ._elicitation_form import flat_shape as flat_shape
+    from ._elicitation_form import older_form as older_form
     from ._handle_form import HandleForm as HandleForm
     from ._handle_form import define_handle as define_handle
     from ._handle_form import read_handle as read_handle

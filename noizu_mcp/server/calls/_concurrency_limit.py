@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import trio
 
-from ...engine import ClientShare
+from ..threads._fair_limiter import ClientShare
 
 Result = TypeVar("Result")
 

@@ -25,6 +25,7 @@ import trio
 from ..._errors import ToolError
 from ...backends import Backend, BackendUnavailable, Conflict, Full
 from ...components import COLLECT, Handle
+from ...engine import SpawnTask
 from ...types import InputRequired, ToolResult
 from ._backing import HandleBacking
 from ._locks import Locks
@@ -33,7 +34,6 @@ from ._records import HandleRecord, StoredState, class_of, digest, key_of, new_i
 if TYPE_CHECKING:
     from ...components import ToolSpec
     from .._contracts import AsyncioSide
-    from .._running import Spawn
     from .._server_context import ServerContext
     from ..calls._call import Answer, ToolCall
     from ..registry._server_options import ServerOptions
@@ -121,7 +121,7 @@ class HandleStore:
         spawn: Runs the task that renews the locks.
     """
 
-    def __init__(self, backing: HandleBacking, options: "ServerOptions", spawn: "Spawn") -> None:
+    def __init__(self, backing: HandleBacking, options: "ServerOptions", spawn: SpawnTask) -> None:
         self._backing = backing
         self._server = options.name
         self._limits = options.limits
