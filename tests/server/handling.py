@@ -119,6 +119,12 @@ class Baskets(Toolkit):
         finally:
             self.running -= 1
 
+    @mcp
+    async def hold_and_close(self, basket: Basket, key: str) -> str:
+        await self.gate(key).wait()
+        await basket.delete()
+        return "closed"
+
     @mcp(annotations=READS)
     async def hold_reading(self, basket: Basket, key: str) -> str:
         self.running += 1

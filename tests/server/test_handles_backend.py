@@ -73,16 +73,16 @@ async def test_a_lock_that_is_lost(backend, autojump_clock):
     async with connect(node) as client:
         call = Client(client)
         basket = await call.open()
-        for lose in ("renew", "clear"):
+        for name, lose in (("hold_and_close", "x"), ("hold", "renew"), ("hold", "clear")):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(partial_call(results, call, "hold", basket=basket, key=lose))
+                nursery.start_soon(partial_call(results, call, name, basket=basket, key=lose))
                 await trio.testing.wait_all_tasks_blocked()
                 if lose == "clear":
                     for key in [*backend._records]:
                         await backend.delete(key)
                     backend.down = ""
                 else:
-                    backend.down = lose
+                    backend.down = "renew"
                 await trio.sleep(12)
                 backend.down = ""
                 node.kit.gate(lose).set()

@@ -224,7 +224,7 @@ class HandleStore:
             state = outer.record.state
         elif not await self._load(cls, state, stack, is_read_only=spec.is_read_only):
             return None
-        record = HandleRecord(self, state, is_read_only=spec.is_read_only)
+        record = HandleRecord(self, cls, state, is_read_only=spec.is_read_only)
         record.is_settled = True
         return HeldHandle(cls, record, outer)
 
@@ -301,7 +301,8 @@ class HandleStore:
     def _new_record(self, ctx: "ServerContext", cls: type) -> HandleRecord:
         owner, id_ = _owner_of(ctx), new_id()
         key = key_of(self._server, cls, owner, id_) or ""
-        record = HandleRecord(self, StoredState(id_, key, owner), is_read_only=_is_read_only(ctx))
+        state = StoredState(id_, key, owner)
+        record = HandleRecord(self, cls, state, is_read_only=_is_read_only(ctx))
         record.side = ctx.side
         return record
 
@@ -323,11 +324,17 @@ class HandleStore:
         await self._put(record.state, type(handle), pack(handle))
         vars(handle)["__mcp_record__"] = record
 
-    async def delete(self, state: StoredState) -> None:
-        """Delete a handle."""
+    async def delete(self, cls: type, state: StoredState) -> None:
+        """Delete a handle.
+
+        Raises:
+            ToolError: Another call may be changing it, or it cannot be deleted now.
+        """
         if state.is_deleted:
             await trio.lowlevel.checkpoint()
             return
+        if state.lock is not None and state.lock.is_lost:
+            raise _changed(cls)
         with _reachable():
             backend = await self._open()
             await backend.delete(state.key)
@@ -349,11 +356,11 @@ class HandleStore:
             groups[_GROUP] = self._limits.handles
             if state.owner is not None:
                 groups[f"{_GROUP}:{digest(state.owner)}"] = self._limits.handles_per_principal
+        if state.lock is not None and state.lock.is_lost:
+            raise _changed(cls)
         ttl, sealed = class_of(cls).ttl, self._backing.seal(state.key, data)
         try:
             with _reachable():
-                if state.lock is not None:
-                    state.lock.check()
                 state.version = await backend.put(
                     state.key, sealed, ttl=ttl, version=state.version, groups=groups
                 )
@@ -361,13 +368,13 @@ class HandleStore:
             whose = "are kept" if full.group == _GROUP else "of yours are kept"
             raise ToolError(f"Too many handles {whose}; delete one, or try again later") from None
         except Conflict as conflict:
-            # It expired while the handler ran: no other call can have deleted it.
-            if not conflict.version and state.version and state.lock is not None:
-                state.version = 0
-                await self._put(state, cls, data)
-                return
-            text = f"The {cls.__name__} was changed by another call meanwhile; try again"
-            raise ToolError(text) from None
+            # It expired while the handler ran, and is stored as a new one.
+            expired = not conflict.version and backend.now() >= state.expires_at
+            if not expired or state.lock is None:
+                raise _changed(cls) from None
+            state.version = 0
+            await self._put(state, cls, data)
+            return
         state.data, state.expires_at = data, backend.now() + ttl
         self._backing.bytes.set(state.key, state.owner, len(data), state.expires_at)
 
@@ -389,6 +396,10 @@ def _unknown(spec: "ToolSpec", name: str) -> ToolError:
     text = f"No such {cls.__name__}: {name} is unknown, has expired, or was deleted"
     sources = spec.sources.get(cls, ())
     return ToolError(f"{text}. Tools that return one: {', '.join(sources)}" if sources else text)
+
+
+def _changed(cls: type) -> ToolError:
+    return ToolError(f"The {cls.__name__} was changed by another call meanwhile; try again")
 
 
 @contextmanager

@@ -40,15 +40,6 @@ class Lock:
         """True once another call may hold it."""
         return trio.current_time() >= self.ends
 
-    def check(self) -> None:
-        """Check that no other call can hold it.
-
-        Raises:
-            Conflict: It is lost.
-        """
-        if self.is_lost:
-            raise Conflict(self.version)
-
 
 class Locks:
     """The locks that the calls of one served server hold or want.

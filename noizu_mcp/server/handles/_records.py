@@ -114,7 +114,8 @@ class HandleRecord:
 
     Args:
         store: The store.
-        state: The handle in it.
+        cls: The class of the object.
+        state: The handle in the store.
         is_read_only: True in a call that stores nothing.
 
     Attributes:
@@ -125,9 +126,10 @@ class HandleRecord:
     """
 
     def __init__(
-        self, store: "HandleStore", state: StoredState, *, is_read_only: bool = False
+        self, store: "HandleStore", cls: type, state: StoredState, *, is_read_only: bool = False
     ) -> None:
         self._store = store
+        self._cls = cls
         self.state = state
         self.is_read_only = is_read_only
         self.is_settled = self.is_over = False
@@ -146,7 +148,7 @@ class HandleRecord:
     async def delete(self) -> None:
         """Delete the record; see `Handle`."""
         self.check("delete")
-        delete = partial(self._store.delete, self.state)
+        delete = partial(self._store.delete, self._cls, self.state)
         await (delete() if self.side is None else self.side.run_trio(delete))
 
     def check(self, what: str) -> None:
