@@ -202,6 +202,47 @@ def test_handles_in_other_declarations():  # noqa: C901 - one declaration each
     assert "is a handle, and no input" in wrong(as_the_input)[0]
 
 
+def test_the_base_itself():
+    """`Handle` alone is no type of a parameter; as that of a result it declares no schema."""
+
+    def taken():
+        class Kit(Toolkit):
+            @mcp
+            async def look(self, basket: Handle) -> str:
+                return ""
+
+    class Kit(Toolkit):
+        @mcp
+        async def make(self) -> Handle:
+            return Basket()
+
+    def whole():
+        class Kit(Toolkit):
+            @mcp
+            async def look(self, args: Handle) -> str:
+                return ""
+
+    assert "outputSchema" not in schema_of(Kit, "make")
+    for define in (taken, whole):
+        assert "Handle has no JSON Schema" in wrong(define)[0]
+    assert Basket(items=["tea"]).items == ["tea"]
+
+
+def test_a_default():
+    """A parameter has no handle as its default, which would have no id."""
+
+    def define():
+        class Kit(Toolkit):
+            @mcp
+            async def look(self, basket: Basket = Basket()) -> str:  # noqa: B008
+                return ""
+
+    assert (
+        "default Basket(items=[], note=None) is not JSON: this Basket is not stored"
+        in (wrong(define)[0])
+    )
+
+
 def test_a_handle_in_a_prompt():
     """Arguments of prompts are texts that people type."""
 

@@ -19,7 +19,7 @@ import attrs
 from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
-from ._handles import is_handle
+from ._handles import RECORD, is_handle
 from ._nodes import MISSING, Object, ObjectField, Scalar
 from ._resolve import KEPT, NameScope, Types, class_scope, field_scopes, may_be_none, type_arguments
 from ._state import ParseState
@@ -180,6 +180,9 @@ def is_plain(cls: type, *, empty: bool = False) -> bool:
     if cls.__module__ == "builtins":
         return False
     own = vars(cls)
+    # `Handle` itself, whose subclasses have the fields.
+    if RECORD in own:
+        return False
     declared = bool(get_annotations(cls)) or any(isinstance(v, Marker) for v in own.values())
     return "__init__" not in own and "__new__" not in own and (declared or empty)
 

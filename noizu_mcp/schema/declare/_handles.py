@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, TypeGuard, Union, get_args, get_origin
 
 #: On a class of handles: what its statement declares.
 HANDLE: Final = "__mcp_handle__"
+#: On `Handle` itself: the record of its instances.
+RECORD: Final = "__mcp_record__"
 
 
 def is_handle(annotation: object) -> TypeGuard[type]:
