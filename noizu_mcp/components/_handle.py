@@ -154,8 +154,8 @@ class Handle(metaclass=BodyMeta):
             if collect is None:
                 name = type(self).__name__
                 raise UnsavedHandle(
-                    f"this {name} is not stored, and has no id: a tool that is not inline may"
-                    " return it, or await ctx.save(…)"
+                    f"a {name} is stored before it is written: return it from a tool that is not"
+                    " inline; elsewhere await ctx.save(…), and return its id"
                 )
             record = collect(self)
         return {"id": record.id, **form_of(type(self)).dump(self)}

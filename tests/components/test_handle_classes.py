@@ -238,7 +238,7 @@ def test_a_default():
                 return ""
 
     assert (
-        "default Basket(items=[], note=None) is not JSON: this Basket is not stored"
+        "default Basket(items=[], note=None) is not JSON: a Basket is stored before it"
         in (wrong(define)[0])
     )
 

@@ -508,7 +508,7 @@ async def test_an_object_that_others_have_changed(call, shop):
 async def test_an_inline_tool_that_returns_a_handle(call, caplog):
     """It cannot wait until it is stored; the log says what to do."""
     assert (await call("inline")).is_error
-    assert "a tool that is not inline may return it, or await ctx.save" in caplog.text
+    assert "return it from a tool that is not inline; elsewhere await ctx.save" in caplog.text
 
 
 async def test_sync_handlers(call):
