@@ -72,7 +72,7 @@ ABOVE = ("tools", "policies", "_serving", "_pytest_plugin", "__init__", "__main_
 # files at the root of the layer are above them.
 ROOMS = {
     "components": (
-        {"_capability", "_context", "_client_requests", "_notify"},
+        {"_capability", "_context", "_client_requests", "_handle", "_log_methods", "_notify"},
         {"handlers"},
         {"declare"},
         {"registration"},
@@ -166,6 +166,8 @@ LATE = {
     ("server/features/_lifecycle", "..providers._introductions"): "the same",
     ("server/features/_lists", "..providers._introductions"): "the same",
     ("server/features/_resources", "..providers._introductions"): "the same",
+    ("server/_running", ".handles._handle_store"): "loads with the first handle",
+    ("server/_server", ".handles._backing"): "the same",
     ("server/_server", ".policies._capability"): "loads with the first capability",
     ("server/_running", ".calls._nested"): "loads with the first call of a handler",
     ("server/_running", ".calls._policy_checks"): "loads with the first policy",

@@ -51,6 +51,7 @@ PAGES = (
             "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount Remote"
             " OpenAPI",
             "Schemas": "Schema field argument fields",
+            "State": "Handle",
             "Handlers": "Context",
             "Definitions and settings": "Annotations Icon Cache Limits",
             "Serving": "serve_stdio serve_http",
@@ -328,6 +329,7 @@ SEE = {
     "ClientHandler",
     "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
+    "how-to/state.md": "Handle",
     "how-to/client.md": "connect Client ClientHandler LiveList Page Stdio",
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder SkillDefinition SkillError",

@@ -38,6 +38,7 @@ _LATE = {
     ".policies._policy": "Policy PolicyCall",
     ".providers._mount": "Mount",
     ".tasks._task_store": "TaskStore",
+    ".handles._backing": "HandleBacking",
     ".loading._load": "load_server",
     ".changes._shared": "decode_change",
     ".nodes._node": "ALL CHANGED Node",
@@ -48,6 +49,7 @@ _LATE = {
 
 if _TYPE_CHECKING:
     from .changes._shared import decode_change as decode_change
+    from .handles._backing import HandleBacking as HandleBacking
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
