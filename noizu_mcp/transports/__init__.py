@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
+from ._process_end import calling_on_hangup as calling_on_hangup
 from ._process_end import ending_on_signals as ending_on_signals
 from .stdio._claimed_stdio import claimed_stdio as claimed_stdio
 from .stdio._claimed_stdio import diverted_stdio as diverted_stdio

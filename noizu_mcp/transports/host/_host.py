@@ -5,7 +5,7 @@ import errno
 import logging
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Collection, Hashable
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from types import ModuleType
@@ -92,6 +92,8 @@ class Host:
         self._listeners: Final = listeners
         self._library: Final = _load_library()
         self._stopping: Final = trio.Event()
+        self._accepting: Final = trio.CancelScope()
+        self._shares: list[HostShare] = []
         limit = _allowed_connections(options.max_connections)
         self._pool: Final[ConnectionPool] = ConnectionPool(limit, options.keep_alive_timeout)
         self._log: Final = ThrottledLog(trio.current_time, logger)
@@ -100,6 +102,16 @@ class Host:
     def connections(self) -> int:
         """The number of connections."""
         return len(self._pool)
+
+    def retire(self) -> None:
+        """Leave new connections to other processes, and close each one after its next answer.
+
+        For a process that another one replaces: idle connections are still open, so a request that
+        is on its way is answered. `stop` closes them.
+        """
+        self._accepting.cancel()
+        for each in self._shares:
+            each.stopping = True
 
     def stop(self) -> None:
         """Stop gracefully; `serve_asgi` then returns.
@@ -148,17 +160,17 @@ class Host:
                 probes_only = _only(self._app, self._probes, 503)
                 places = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
                 kept = HostShare(probes_only, few, places, connections)
+                self._shares = [shared, kept]
                 async with trio.open_nursery() as accepting:
-                    for each in self._listeners:
-                        accepting.start_soon(self._accept, each, shared, kept)
+                    accepting.start_soon(self._accept_all, shared, kept)
                     started()
                     await self._stopping.wait()
                     leaving()
                     await trio.sleep(self._options.lead)
-                    accepting.cancel_scope.cancel()
+                    self.retire()
                 for each in self._listeners:
                     each.close()
-                shared.stopping = kept.stopping = True
+                shared.dropping = kept.dropping = True
                 for connection in [*self._pool.idle, *kept.pool.idle]:
                     connection.drop()
                 with trio.move_on_after(grace):
@@ -167,13 +179,21 @@ class Host:
                 connections.cancel_scope.deadline = trio.current_time() + drain
             background.cancel_scope.cancel()
 
+    async def _accept_all(self, *places: HostShare) -> None:
+        with self._accepting:
+            async with trio.open_nursery() as nursery:
+                for each in self._listeners:
+                    nursery.start_soon(self._accept, each, *places)
+
     async def _accept(self, listener: ListeningSocket, *places: HostShare) -> None:
         """Accept connections, each in the first of the places that has room for it."""
+        # If each turn of a busy loop accepted one, many would wait in the system's queue. Where
+        # other processes listen, too, the others accept them.
+        most = 1 if listener.shared else ACCEPTED_AT_ONCE
         while True:
             await listener.wait()
             try:
-                # If each turn of a busy loop accepted one, many would wait in the system's queue.
-                for _ in range(ACCEPTED_AT_ONCE):
+                for _ in range(most):
                     accepted = listener.accept()
                     if accepted is None:
                         break
@@ -303,6 +323,7 @@ async def serve_asgi(
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
     probes: Collection[str] = (),
+    descriptors: Sequence[int] = (),
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.
@@ -325,6 +346,8 @@ async def serve_asgi(
         grace: Seconds for `stopping`.
         probes: Paths of its health checks. They are answered even while `config.max_connections`
             are in use, and on `config.health_port`, which serves nothing else (404).
+        descriptors: Sockets that listen already, in the place of `host`, `port` and `config.uds`;
+            other processes may accept connections from them, too. Closed at the end.
         task_status: Started with the `Host` once connections are accepted.
 
     Raises:
@@ -338,7 +361,7 @@ async def serve_asgi(
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
-            listeners = await open_listeners(host, port, options)
+            listeners = await open_listeners(host, port, options, descriptors)
             health: list[ListeningSocket] = []
             try:
                 if options.health_port is not None:

@@ -1,6 +1,6 @@
 """Serving over HTTP: the application of a server and its host, from start to end."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, Literal, Protocol, Unpack
@@ -45,6 +45,10 @@ class Serving(Protocol):
     @property
     def urls(self) -> tuple[str, ...]:
         """The URLs on which it listens."""
+        ...
+
+    def retire(self) -> None:
+        """Accept no more connections."""
         ...
 
     def stop(self) -> None:
@@ -137,8 +141,11 @@ async def serve_app(
     signals: SignalScope,
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
+    descriptors: Sequence[int] = (),
 ) -> None:
     """Serve an application like `serve_http`, on one of the `SERVERS`.
+
+    With descriptors it accepts from these sockets, which listen already.
 
     Raises:
         ValueError: The server is unknown.
@@ -158,6 +165,7 @@ async def serve_app(
         leaving=app.leave,
         stopping=app.settle,
         grace=app.options.limits.grace + MARGIN,
+        descriptors=descriptors,
     )
     serving: Serving | None = None
 

@@ -1,0 +1,182 @@
+"""One worker as its supervisor sees it: a process with a control, and with a way to the hub."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import attrs
+import trio
+
+from ..._frames import FrameStream
+from ...backends import Backend
+from ...backends._hub import serve_hub
+from ...transports._control import METRICS, MOST, RETIRE, VARIABLE
+from .._say import note
+
+#: Seconds for the metrics of a worker: longer than a handler should block its loop.
+ANSWER: Final = 2.0
+
+
+@attrs.frozen
+class Program:
+    """What all workers have in common.
+
+    Attributes:
+        command: Starts one of them.
+        listeners: Descriptors of the sockets that they accept from.
+        secret: A secret that they share.
+        backend_of: Returns what they share, by the name of their server.
+        patience: Seconds for the end of a worker, before it is killed.
+    """
+
+    command: Sequence[str]
+    listeners: Sequence[int]
+    secret: str = attrs.field(repr=False)
+    backend_of: Callable[[str], Backend]
+    patience: float
+
+
+class WorkerProcess:
+    """A worker, from its start to its end.
+
+    Args:
+        program: What it runs.
+        number: Its place, from 1.
+
+    Attributes:
+        number: See Args.
+        name: The name of its server, once it serves; until then empty.
+        settled: Set once it serves, or has ended.
+        ended: Set once it has ended.
+        begun: When it was started, on trio's clock.
+        status: Its exit status, negative for a signal; None while it runs, or if it never did.
+    """
+
+    def __init__(self, program: Program, number: int) -> None:
+        self.number: Final = number
+        self.name = ""
+        self.settled: Final = trio.Event()
+        self.ended: Final = trio.Event()
+        self.begun: Final = trio.current_time()
+        self.status: int | None = None
+        self._program: Final = program
+        self._process: trio.Process | None = None
+        self._patience = trio.CancelScope()
+        self._ending = False
+        self._asked: trio.Event | None = None
+        self._metrics = b""
+        # `RETIRE` is sent once, and `METRICS` again when it was answered.
+        self._words, self._unsent = trio.open_memory_channel[bytes](2)
+
+    def __str__(self) -> str:
+        pid = "none" if self._process is None else self._process.pid
+        return f"worker {self.number}: pid {pid}, {self._state}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it serves."""
+        return self._state == "ready"
+
+    @property
+    def _state(self) -> str:
+        if self.ended.is_set():
+            return "ended"
+        if self._ending:
+            return "ending"
+        return "ready" if self.settled.is_set() else "starting"
+
+    async def run(self) -> None:
+        """Start the process, and wait for its end. If this is cancelled, it is killed."""
+        control, its_control = socket.socketpair()
+        hub, its_hub = socket.socketpair()
+        with control, hub:
+            try:
+                with its_control, its_hub:
+                    ends = (its_control.fileno(), its_hub.fileno(), *self._program.listeners)
+                    self._process = process = await self._open(ends)
+            except OSError as error:
+                note(f"worker {self.number} cannot be started: {error.strerror}")
+            else:
+                await self._accompany(process, control, hub)
+        self.settled.set()
+        self.ended.set()
+
+    async def _open(self, ends: Sequence[int]) -> trio.Process:
+        descriptors = ",".join(map(str, ends))
+        return await trio.lowlevel.open_process(
+            self._program.command,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, VARIABLE: f"{descriptors} {self._program.secret}"},
+            pass_fds=ends,
+            # Ctrl-C on a terminal is for the supervisor alone, which ends its workers in order.
+            process_group=0,
+        )
+
+    async def _accompany(
+        self, process: trio.Process, control: socket.socket, hub: socket.socket
+    ) -> None:
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(serve_hub, self._program.backend_of, hub)
+                nursery.start_soon(self._attend, control)
+                if self._ending:  # while it was started
+                    process.terminate()
+                with self._patience:
+                    await process.wait()
+                nursery.cancel_scope.cancel()
+        finally:
+            with trio.CancelScope(shield=True):
+                if process.returncode is None:
+                    process.kill()
+                self.status = await process.wait()
+
+    def end(self) -> None:
+        """End it: gracefully if it serves, else at once."""
+        if self._process is not None:
+            self._process.terminate()
+        self._begin_end()
+
+    def retire(self) -> None:
+        """Let it answer what is on its way, and end it then: another one has taken its place."""
+        if not self._ending:
+            self._words.send_nowait(RETIRE)
+        self._begin_end()
+
+    def _begin_end(self) -> None:
+        self._ending = True
+        self._patience.deadline = trio.current_time() + self._program.patience
+
+    async def metrics(self) -> bytes:
+        """Ask for the metrics; empty if it has none, or does not answer in time."""
+        if self._asked is None:
+            self._asked = trio.Event()
+            self._words.send_nowait(METRICS)
+        with trio.move_on_after(ANSWER):
+            await self._asked.wait()
+        return self._metrics
+
+    async def _attend(self, control: socket.socket) -> None:
+        """Hear that it is ready, and its metrics; tell it what is wanted."""
+        control.setblocking(False)
+        frames = FrameStream(trio.SocketStream(trio.socket.from_stdlib_socket(control)), MOST)
+        name = await frames.receive()
+        if name is None:
+            return
+        self.name = name.decode()
+        self.settled.set()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._tell, frames)
+            while (text := await frames.receive()) is not None:
+                self._metrics = text
+                if self._asked is not None:
+                    self._asked.set()
+                    self._asked = None
+            nursery.cancel_scope.cancel()
+
+    async def _tell(self, frames: FrameStream) -> None:
+        with suppress(trio.BrokenResourceError):  # it has ended
+            async for word in self._unsent:
+                await frames.send(word)

@@ -1,0 +1,117 @@
+"""A worker: a process that serves beside others on one socket, as its supervisor tells it.
+
+Theory of operation. The supervisor of `noizu-mcp run --workers` opens the sockets, and starts this
+process with their descriptors in an environment variable. Two socket pairs connect the two
+processes. The *control* carries frames: first the worker sends the name of its server, which says
+that it serves. Then the supervisor sends words, `RETIRE` or `METRICS`, and the worker answers the
+latter with a text. The end of the control is the end of the supervisor, and the worker ends, too.
+The *hub* leads to the records and logs that all workers share.
+"""
+
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import trio
+
+from ...._frames import FrameStream
+from ....backends import Backend
+from ....backends._hub import Hub
+from ....telemetry import Metrics
+from ..._control import MOST, RETIRE, VARIABLE
+from ..._process_end import do_nothing
+from ._app import HttpApp
+from ._serve_http import Serving
+
+if TYPE_CHECKING:
+    from ....server import Server
+
+#: Seconds between the last connection that a retiring worker accepts and its end. A request on a
+#: connection that is kept is answered in that time, and the answer says that the connection ends.
+QUIET: Final = 1.0
+
+
+@attrs.define(eq=False)
+class Worker:
+    """The supervisor as a worker sees it.
+
+    Attributes:
+        listeners: Descriptors of the sockets to accept from.
+        secret: A secret that all workers of the supervisor share.
+        is_ending: True once a signal has come.
+    """
+
+    listeners: Sequence[int]
+    secret: str
+    _control: int
+    _hub: int
+    _metrics: Metrics | None = None
+    is_ending: bool = False
+
+    @classmethod
+    def from_environment(cls) -> "Worker":
+        """Return the supervisor of this process, which `VARIABLE` describes.
+
+        The variable is removed: programs that this one starts are no workers.
+        """
+        descriptors, secret = os.environ.pop(VARIABLE).split(" ")
+        control, hub, *listeners = map(int, descriptors.split(","))
+        for each in (control, hub):
+            os.set_inheritable(each, False)
+        # One that is sent to all processes of a service is for the supervisor. Not ignored: the
+        # programs that this one starts would ignore it as well.
+        signal.signal(signal.SIGHUP, do_nothing)
+        return cls(listeners, secret, control, hub)
+
+    def backend(self) -> Backend:
+        """Return the backend of all workers of the supervisor; for one call."""
+        return Hub(socket.socket(fileno=self._hub))
+
+    def count(self, server: "Server") -> None:
+        """Count the requests of a server for `METRICS`, if prometheus_client is installed."""
+        try:
+            self._metrics = Metrics(server)
+        except ImportError:  # the supervisor says so to whoever asks
+            self._metrics = None
+
+    def note_signal(self) -> None:
+        """Record that the process ends. A signal handler may call it."""
+        self.is_ending = True
+
+    async def attend(self, app: HttpApp, host: Serving) -> None:
+        """Report that the server is ready, and do what the supervisor wants, until cancelled.
+
+        Args:
+            app: The application.
+            host: Its host.
+        """
+        control = socket.socket(fileno=self._control)
+        control.setblocking(False)
+        async with (
+            trio.SocketStream(trio.socket.from_stdlib_socket(control)) as stream,
+            trio.open_nursery() as nursery,
+        ):
+            frames = FrameStream(stream, MOST)
+            await frames.send(app.server.options.name.encode())
+            while (word := await frames.receive()) is not None:
+                if word == RETIRE:
+                    host.retire()
+                    nursery.start_soon(self._end_quietly)
+                else:
+                    await frames.send(await self._render())
+            if self.is_ending:
+                # A second signal has ended the supervisor at once.
+                signal.raise_signal(signal.SIGKILL)
+            signal.raise_signal(signal.SIGTERM)
+
+    async def _render(self) -> bytes:
+        if self._metrics is None:
+            return b""
+        return await trio.to_thread.run_sync(self._metrics.render)
+
+    async def _end_quietly(self) -> None:
+        await trio.sleep(QUIET)
+        signal.raise_signal(signal.SIGTERM)
