@@ -91,7 +91,7 @@ class Hub(Backend):
             async with self._stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
                 nursery.start_soon(self._listen)
-                self.lease, now = (await self._ask("open", name=name)).result
+                self.lease, now = (await self._ask("open", server=name)).result
                 # The clocks of two processes of one machine run alike.
                 self._offset = now - trio.current_time()
                 try:
@@ -216,7 +216,7 @@ async def serve_hub(backend_of: Callable[[str], Backend], end: socket.socket) ->
             opening = await frames.receive()
             if opening is not None:
                 (number, _, arguments), _ = _unpack(opening)
-                name = arguments["name"]
+                name = arguments["server"]
                 async with backend_of(name).open(name) as opened, trio.open_nursery() as nursery:
                     served = _Served(opened, frames, nursery)
                     await served.answer(number, "done", [opened.lease, opened.now()])
@@ -253,7 +253,9 @@ class _Served:
         if found is not None:  # outside of the scope: an answer is sent as a whole
             await self.answer(number, *found)
 
-    async def _execute(self, name: str, arguments: dict[str, Any]) -> _Outcome:
+    async def _execute(  # noqa: PLR0911 - one for each outcome
+        self, name: str, arguments: dict[str, Any]
+    ) -> _Outcome:
         try:
             result = await getattr(self._backend, name)(**arguments)
         except Conflict as error:

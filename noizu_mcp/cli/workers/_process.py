@@ -1,5 +1,6 @@
 """One worker as its supervisor sees it: a process with a control, and with a way to the hub."""
 
+import json
 import os
 import socket
 import subprocess
@@ -13,7 +14,8 @@ import trio
 from ..._frames import FrameStream
 from ...backends import Backend
 from ...backends._hub import serve_hub
-from ...transports._control import METRICS, MOST, RETIRE, VARIABLE
+from ...transports._control import METRICS, MOST, RETIRE, VARIABLE, Place
+from ...transports.host._balance import Balance
 from .._say import note
 
 #: Seconds for the metrics of a worker: longer than a handler should block its loop.
@@ -27,6 +29,7 @@ class Program:
     Attributes:
         command: Starts one of them.
         listeners: Descriptors of the sockets that they accept from.
+        balance: A descriptor of the memory in which they note their connections.
         secret: A secret that they share.
         backend_of: Returns what they share, by the name of their server.
         patience: Seconds for the end of a worker, before it is killed.
@@ -34,9 +37,27 @@ class Program:
 
     command: Sequence[str]
     listeners: Sequence[int]
+    balance: int
     secret: str = attrs.field(repr=False)
     backend_of: Callable[[str], Backend]
     patience: float
+
+    def place(self, number: int, control: socket.socket, hub: socket.socket) -> Place:
+        """Return what a worker inherits.
+
+        Args:
+            number: Its number, from 1.
+            control: Its end of its control.
+            hub: Its end of the way to the hub.
+        """
+        return Place(
+            number=number,
+            control=control.fileno(),
+            hub=hub.fileno(),
+            balance=self.balance,
+            listeners=self.listeners,
+            secret=self.secret,
+        )
 
 
 class WorkerProcess:
@@ -95,22 +116,22 @@ class WorkerProcess:
         with control, hub:
             try:
                 with its_control, its_hub:
-                    ends = (its_control.fileno(), its_hub.fileno(), *self._program.listeners)
-                    self._process = process = await self._open(ends)
+                    place = self._program.place(self.number, its_control, its_hub)
+                    self._process = process = await self._open(place)
             except OSError as error:
                 note(f"worker {self.number} cannot be started: {error.strerror}")
             else:
                 await self._accompany(process, control, hub)
+        Balance(self._program.balance, self.number - 1).leave()
         self.settled.set()
         self.ended.set()
 
-    async def _open(self, ends: Sequence[int]) -> trio.Process:
-        descriptors = ",".join(map(str, ends))
+    async def _open(self, place: Place) -> trio.Process:
         return await trio.lowlevel.open_process(
             self._program.command,
             stdin=subprocess.DEVNULL,
-            env={**os.environ, VARIABLE: f"{descriptors} {self._program.secret}"},
-            pass_fds=ends,
+            env={**os.environ, VARIABLE: json.dumps(attrs.asdict(place))},
+            pass_fds=[place.control, place.hub, place.balance, *place.listeners],
             # Ctrl-C on a terminal is for the supervisor alone, which ends its workers in order.
             process_group=0,
         )

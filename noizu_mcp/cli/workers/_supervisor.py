@@ -28,6 +28,7 @@ from ..._util import growing_pause
 from ...backends import Memory
 from ...transports import calling_on_hangup, ending_on_signals
 from ...transports.host import HostOptions, serve_asgi
+from ...transports.host._balance import open_balance
 from ...transports.host._listeners import open_listeners
 from .._errors import FAILED, OK
 from .._say import note
@@ -104,6 +105,7 @@ async def supervise(options: WorkerOptions) -> int:
         program = Program(
             command=[sys.executable, "-m", "noizu_mcp", *options.words],
             listeners=[each.fileno() for each in listeners],
+            balance=stack.enter_context(open_balance(options.count)).fileno(),
             secret=secrets.token_urlsafe(32),
             backend_of=cache(lambda _name: Memory()),
             patience=options.grace + options.options.lead + PATIENCE,

@@ -5,7 +5,7 @@ import errno
 import logging
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from types import ModuleType
@@ -17,6 +17,7 @@ import trio
 from ..._limits import GRACE
 from ..._util import network_of
 from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
+from ._balance import Balance, SharedSockets
 from ._client_link import HostShare
 from ._forwarded import TrustedProxies
 from ._listeners import ListeningSocket, endpoint, open_listeners
@@ -63,6 +64,7 @@ class Host:
         listeners: The listening sockets; closed at the end.
         probes: Paths of the health checks.
         health: The listening sockets for health checks only; closed at the end.
+        balance: The connections of all processes, if several accept from the listening sockets.
 
     Attributes:
         urls: The addresses: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
@@ -79,6 +81,7 @@ class Host:
         listeners: list[ListeningSocket],
         probes: Collection[str],
         health: list[ListeningSocket],
+        balance: Balance | None,
     ) -> None:
         self.urls: Final = tuple(each.url for each in listeners)
         self.port: Final = listeners[0].port
@@ -94,6 +97,7 @@ class Host:
         self._stopping: Final = trio.Event()
         self._accepting: Final = trio.CancelScope()
         self._shares: list[HostShare] = []
+        self._balance: Final = balance
         limit = _allowed_connections(options.max_connections)
         self._pool: Final[ConnectionPool] = ConnectionPool(limit, options.keep_alive_timeout)
         self._log: Final = ThrottledLog(trio.current_time, logger)
@@ -110,6 +114,8 @@ class Host:
         is on its way is answered. `stop` closes them.
         """
         self._accepting.cancel()
+        if self._balance is not None:
+            self._balance.leave()
         for each in self._shares:
             each.stopping = True
 
@@ -183,28 +189,39 @@ class Host:
         with self._accepting:
             async with trio.open_nursery() as nursery:
                 for each in self._listeners:
-                    nursery.start_soon(self._accept, each, *places)
+                    nursery.start_soon(partial(self._accept, each, *places, beside=self._balance))
 
-    async def _accept(self, listener: ListeningSocket, *places: HostShare) -> None:
+    async def _accept(
+        self, listener: ListeningSocket, *places: HostShare, beside: Balance | None = None
+    ) -> None:
         """Accept connections, each in the first of the places that has room for it."""
-        # If each turn of a busy loop accepted one, many would wait in the system's queue. Where
-        # other processes listen, too, the others accept them.
-        most = 1 if listener.shared else ACCEPTED_AT_ONCE
+        # If each turn of a busy loop accepted one, many would wait in the system's queue.
+        most = ACCEPTED_AT_ONCE
         while True:
             await listener.wait()
-            try:
-                for _ in range(most):
-                    accepted = listener.accept()
-                    if accepted is None:
-                        break
-                    await self._place(*accepted, places)
-            except OSError as error:
-                if error.errno not in _NO_ROOM:
-                    raise
-                self._log.warning("room", "no room for another connection: %s", error.strerror)
-                # A closed connection frees its descriptor at once.
-                if not self._pool.drop_one():
-                    await trio.sleep(NO_ROOM_PAUSE)
+            if beside is not None:
+                most = await beside.wait_turn(len(self._pool))
+            number = await self._accept_some(most, listener, places)
+            if beside is not None:
+                beside.note(number)
+
+    async def _accept_some(
+        self, most: int, listener: ListeningSocket, places: tuple[HostShare, ...]
+    ) -> int:
+        """Accept the connections that wait, at most a number of them; return how many."""
+        number = 0
+        try:
+            while number < most and (accepted := listener.accept()) is not None:
+                number += 1
+                await self._place(*accepted, places)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            self._log.warning("room", "no room for another connection: %s", error.strerror)
+            # A closed connection frees its descriptor at once.
+            if not self._pool.drop_one():
+                await trio.sleep(NO_ROOM_PAUSE)
+        return number
 
     async def _place(
         self, accepted: socket.socket, peer: object, places: tuple[HostShare, ...]
@@ -323,7 +340,7 @@ async def serve_asgi(
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
     probes: Collection[str] = (),
-    descriptors: Sequence[int] = (),
+    shared: SharedSockets | None = None,
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.
@@ -346,8 +363,8 @@ async def serve_asgi(
         grace: Seconds for `stopping`.
         probes: Paths of its health checks. They are answered even while `config.max_connections`
             are in use, and on `config.health_port`, which serves nothing else (404).
-        descriptors: Sockets that listen already, in the place of `host`, `port` and `config.uds`;
-            other processes may accept connections from them, too. Closed at the end.
+        shared: Sockets that listen already, in the place of `host`, `port` and `config.uds`; other
+            processes accept connections from them, too.
         task_status: Started with the `Host` once connections are accepted.
 
     Raises:
@@ -361,13 +378,21 @@ async def serve_asgi(
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
-            listeners = await open_listeners(host, port, options, descriptors)
+            listeners = await open_listeners(host, port, options, shared)
             health: list[ListeningSocket] = []
             try:
                 if options.health_port is not None:
                     where, plain = options.health_host or host, HostOptions(backlog=options.backlog)
                     health = await open_listeners(where, options.health_port, plain)
-                serving = Host(app, options, tls, listeners=listeners, probes=probes, health=health)
+                serving = Host(
+                    app,
+                    options,
+                    tls,
+                    listeners=listeners,
+                    probes=probes,
+                    health=health,
+                    balance=None if shared is None else shared.balance,
+                )
                 await serving.run(partial(task_status.started, serving), leaving, stopping, grace)
             finally:
                 for each in (*listeners, *health):

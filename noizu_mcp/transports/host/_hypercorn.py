@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import trio
 
 from ..._limits import GRACE
 from ...engine import ThrottledLog, single_failure
+from ._balance import SharedSockets
 from ._forwarded import TrustedProxies
 from ._host import do_nothing, run_connection, say_nothing
 from ._listeners import ListeningSocket, open_listeners
@@ -69,7 +70,7 @@ async def serve_hypercorn(
     leaving: Callable[[], object] = say_nothing,
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
-    descriptors: Sequence[int] = (),
+    shared: SharedSockets | None = None,
     task_status: trio.TaskStatus[HypercornHost] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application on hypercorn, with the arguments and errors of `serve_asgi`.
@@ -96,7 +97,7 @@ async def serve_hypercorn(
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
-            listeners = await open_listeners(host, port, options, descriptors)
+            listeners = await open_listeners(host, port, options, shared)
             serving = HypercornHost(tuple(each.url for each in listeners), listeners[0].port)
             trusting = TrustedProxies(options.forwarded_allow_ips).wrap(app)
             workers = _Connections(trusting, options, tls)

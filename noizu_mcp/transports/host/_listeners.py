@@ -5,13 +5,14 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import trio
 
+from ._balance import SharedSockets
 from ._options import HostOptions, ListenError
 
 #: Attempts to find a port that is free on all addresses. With port 0 the system picks one for the
@@ -32,7 +33,6 @@ class ListeningSocket:
     Attributes:
         url: The address: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
         port: The port; None for a Unix socket.
-        shared: True if other processes accept connections from it, too.
     """
 
     url: str
@@ -40,7 +40,6 @@ class ListeningSocket:
     _socket: socket.socket
     _path: Path | None = None
     _file: tuple[int, ...] = ()
-    shared: bool = False
 
     def fileno(self) -> int:
         """Return the descriptor of the socket."""
@@ -75,7 +74,7 @@ class ListeningSocket:
 
 
 async def open_listeners(
-    host: str, port: int, options: HostOptions, descriptors: Sequence[int] = ()
+    host: str, port: int, options: HostOptions, shared: SharedSockets | None = None
 ) -> list[ListeningSocket]:
     """Listen where the options say, or else on every address of a host.
 
@@ -83,7 +82,7 @@ async def open_listeners(
         host: An IPv4 or IPv6 address, or a name.
         port: The port; 0 for a free one, the same on every address.
         options: The options of the host.
-        descriptors: Sockets that listen already, in the place of all addresses.
+        shared: Sockets that listen already, in the place of all addresses.
 
     Returns:
         At least one listener; the caller closes them.
@@ -91,8 +90,8 @@ async def open_listeners(
     Raises:
         ListenError: It failed; the text says where and why in one line.
     """
-    if descriptors:
-        return [_adopt(each, options) for each in descriptors]
+    if shared is not None:
+        return [_adopt(each, options) for each in shared.descriptors]
     if options.uds is not None:
         with _explained(f"unix:{options.uds}"):
             return [_bind_path(options.uds, options)]
@@ -194,7 +193,7 @@ def _adopt(descriptor: int, options: HostOptions) -> ListeningSocket:
     made.setblocking(False)
     made.set_inheritable(False)
     # Without the path of a Unix socket, which the other process removes.
-    return ListeningSocket(*_place_of(made, options), made, shared=True)
+    return ListeningSocket(*_place_of(made, options), made)
 
 
 def _bind(family: int, address: Any, backlog: int) -> socket.socket:

@@ -53,7 +53,7 @@ def run_process(
             host_options,
             signals=_signals(worker, due),
             server=server_name,
-            descriptors=() if worker is None else worker.listeners,
+            shared=None if worker is None else worker.sockets,
         )
         trio.run(_announced, serve, app, parent, worker)
 

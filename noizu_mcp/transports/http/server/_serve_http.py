@@ -1,6 +1,6 @@
 """Serving over HTTP: the application of a server and its host, from start to end."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, Literal, Protocol, Unpack
@@ -13,6 +13,7 @@ from ....engine import check_on_trio, logger, single_failure
 from ....server import Server
 from ..._process_end import ending_on_signals
 from ...host import Host, HostOptions, serve_asgi, serve_hypercorn
+from ...host._balance import SharedSockets
 from .._keywords import HostKeywords, HttpKeywords
 from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
@@ -141,11 +142,11 @@ async def serve_app(
     signals: SignalScope,
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
-    descriptors: Sequence[int] = (),
+    shared: SharedSockets | None = None,
 ) -> None:
     """Serve an application like `serve_http`, on one of the `SERVERS`.
 
-    With descriptors it accepts from these sockets, which listen already.
+    With `shared` it accepts from these sockets, which listen already.
 
     Raises:
         ValueError: The server is unknown.
@@ -165,7 +166,7 @@ async def serve_app(
         leaving=app.leave,
         stopping=app.settle,
         grace=app.options.limits.grace + MARGIN,
-        descriptors=descriptors,
+        shared=shared,
     )
     serving: Serving | None = None
 

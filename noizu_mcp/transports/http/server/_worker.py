@@ -8,10 +8,10 @@ latter with a text. The end of the control is the end of the supervisor, and the
 The *hub* leads to the records and logs that all workers share.
 """
 
+import json
 import os
 import signal
 import socket
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -21,8 +21,9 @@ from ...._frames import FrameStream
 from ....backends import Backend
 from ....backends._hub import Hub
 from ....telemetry import Metrics
-from ..._control import MOST, RETIRE, VARIABLE
+from ..._control import MOST, RETIRE, VARIABLE, Place
 from ..._process_end import do_nothing
+from ...host._balance import Balance, SharedSockets
 from ._app import HttpApp
 from ._serve_http import Serving
 
@@ -39,12 +40,12 @@ class Worker:
     """The supervisor as a worker sees it.
 
     Attributes:
-        listeners: Descriptors of the sockets to accept from.
+        sockets: The sockets to accept from.
         secret: A secret that all workers of the supervisor share.
         is_ending: True once a signal has come.
     """
 
-    listeners: Sequence[int]
+    sockets: SharedSockets
     secret: str
     _control: int
     _hub: int
@@ -57,14 +58,16 @@ class Worker:
 
         The variable is removed: programs that this one starts are no workers.
         """
-        descriptors, secret = os.environ.pop(VARIABLE).split(" ")
-        control, hub, *listeners = map(int, descriptors.split(","))
-        for each in (control, hub):
+        place = Place(**json.loads(os.environ.pop(VARIABLE)))
+        for each in (place.control, place.hub):
             os.set_inheritable(each, False)
+        balance = Balance(place.balance, place.number - 1)
+        os.close(place.balance)
         # One that is sent to all processes of a service is for the supervisor. Not ignored: the
         # programs that this one starts would ignore it as well.
         signal.signal(signal.SIGHUP, do_nothing)
-        return cls(listeners, secret, control, hub)
+        sockets = SharedSockets(place.listeners, balance)
+        return cls(sockets, place.secret, place.control, place.hub)
 
     def backend(self) -> Backend:
         """Return the backend of all workers of the supervisor; for one call."""
