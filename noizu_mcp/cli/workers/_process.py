@@ -22,7 +22,13 @@ from .._say import note
 ANSWER: Final = 2.0
 
 
-@attrs.frozen
+def tell(text: str) -> None:
+    """Print one line for the operator. A service goes on when nobody reads them any longer."""
+    with suppress(OSError):
+        note(text)
+
+
+@attrs.frozen(kw_only=True)
 class Program:
     """What all workers have in common.
 
@@ -33,6 +39,9 @@ class Program:
         secret: A secret that they share.
         backend_of: Returns what they share, by the name of their server.
         patience: Seconds for the end of a worker, before it is killed.
+        start: Seconds in which a new worker must be ready, except the very first one.
+        first_pause: Seconds before a worker is started again. They double with each time that it
+            has ended within a minute.
     """
 
     command: Sequence[str]
@@ -41,6 +50,8 @@ class Program:
     secret: str = attrs.field(repr=False)
     backend_of: Callable[[str], Backend]
     patience: float
+    start: float = 30.0
+    first_pause: float = 0.1
 
     def place(self, number: int, control: socket.socket, hub: socket.socket) -> Place:
         """Return what a worker inherits.
@@ -119,7 +130,7 @@ class WorkerProcess:
                     place = self._program.place(self.number, its_control, its_hub)
                     self._process = process = await self._open(place)
             except OSError as error:
-                note(f"worker {self.number} cannot be started: {error.strerror}")
+                tell(f"worker {self.number} cannot be started: {error.strerror}")
             else:
                 await self._accompany(process, control, hub)
         Balance(self._program.balance, self.number - 1).leave()

@@ -31,18 +31,14 @@ from ...transports.host import HostOptions, serve_asgi
 from ...transports.host._balance import open_balance
 from ...transports.host._listeners import open_listeners
 from .._errors import FAILED, OK
-from .._say import note
 from ._health import Health
-from ._process import Program, WorkerProcess
+from ._process import Program, WorkerProcess, tell
 
 #: Seconds for the end of a worker in addition to its grace; it ends in less, unless it is stopped.
 PATIENCE: Final = 6.0
 #: Connections to the health port at a time.
 PROBES: Final = 32
-#: Seconds in which a new worker must be ready, except the very first one.
-START: Final = 30.0
-#: Seconds before a worker is started again, at first and at most. The pause doubles each time.
-FIRST_PAUSE: Final = 0.1
+#: The longest pause before a worker is started again, in seconds.
 LONGEST_PAUSE: Final = 30.0
 #: Seconds that a worker must live for the pauses to begin anew.
 STEADY: Final = 60.0
@@ -178,11 +174,11 @@ class Supervisor:
         if not first.is_ready:
             return first.status if first.status is not None and first.status > 0 else FAILED
         others = [self._add_place(number) for number in range(2, self._count + 1)]
-        with trio.move_on_after(START):
+        with trio.move_on_after(self._program.start):
             for each in others:
                 await each.settled.wait()
         counted = "1 worker" if self._count == 1 else f"{self._count} workers"
-        note(f"{first.name} serves at {where} with {counted}")
+        tell(f"{first.name} serves at {where} with {counted}")
         async with trio.open_nursery() as nursery:
             for place in self._places:
                 nursery.start_soon(self._keep, place)
@@ -205,11 +201,11 @@ class Supervisor:
 
     def _start(self, number: int) -> WorkerProcess:
         worker = WorkerProcess(self._program, number)
+        self._running.add(worker)
         self._processes.start_soon(self._run, worker)
         return worker
 
     async def _run(self, worker: WorkerProcess) -> None:
-        self._running.add(worker)
         await worker.run()
         self._running.remove(worker)
 
@@ -224,8 +220,8 @@ class Supervisor:
                 continue
             lived = trio.current_time() - worker.begun
             failures = 1 if lived > STEADY else failures + 1
-            note(f"worker {worker.number} has ended with status {worker.status}; it is replaced")
-            pause = growing_pause(failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+            tell(f"worker {worker.number} has ended with status {worker.status}; it is replaced")
+            pause = growing_pause(failures, first=self._program.first_pause, longest=LONGEST_PAUSE)
             await trio.sleep(pause)
             async with place.changing:
                 if place.worker is worker:
@@ -233,21 +229,21 @@ class Supervisor:
                     await self._settle(place.worker)
 
     async def _replace_all(self) -> None:
-        note("the workers are replaced one after the other")
+        tell("the workers are replaced one after the other")
         for place in self._places:
             async with place.changing:
                 worker = self._start(place.worker.number)
                 await self._settle(worker)
                 if not worker.is_ready:
-                    note(f"worker {worker.number} has not started: the workers before it go on")
+                    tell(f"worker {worker.number} has not started: the workers before it go on")
                     return
                 former, place.worker = place.worker, worker
             former.retire()
-        note("all workers are replaced")
+        tell("all workers are replaced")
 
     async def _settle(self, worker: WorkerProcess) -> None:
         """Wait until a worker serves, or end it."""
-        with trio.move_on_after(START):
+        with trio.move_on_after(self._program.start):
             await worker.settled.wait()
         if not worker.is_ready:
             worker.end()

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -93,22 +94,19 @@ class Worker:
         """
         control = socket.socket(fileno=self._control)
         control.setblocking(False)
-        async with (
-            trio.SocketStream(trio.socket.from_stdlib_socket(control)) as stream,
-            trio.open_nursery() as nursery,
-        ):
+        stream = trio.SocketStream(trio.socket.from_stdlib_socket(control))
+        async with stream, trio.open_nursery() as nursery:
             frames = FrameStream(stream, MOST)
-            await frames.send(app.server.options.name.encode())
-            while (word := await frames.receive()) is not None:
-                if word == RETIRE:
-                    host.retire()
-                    nursery.start_soon(self._end_quietly)
-                else:
-                    await frames.send(await self._render())
-            if self.is_ending:
-                # A second signal has ended the supervisor at once.
-                signal.raise_signal(signal.SIGKILL)
-            signal.raise_signal(signal.SIGTERM)
+            with suppress(trio.BrokenResourceError):
+                await frames.send(app.server.options.name.encode())
+                while (word := await frames.receive()) is not None:
+                    if word == RETIRE:
+                        host.retire()
+                        nursery.start_soon(self._end_quietly)
+                    else:
+                        await frames.send(await self._render())
+            # The supervisor has ended; at once, if it had begun to end before.
+            signal.raise_signal(signal.SIGKILL if self.is_ending else signal.SIGTERM)
 
     async def _render(self) -> bytes:
         if self._metrics is None:
