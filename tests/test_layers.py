@@ -109,6 +109,7 @@ LATE = {
     ("client/_handlers", "._handler_checks"): "loads with the first class of a handler",
     ("client/_targets", "..server"): "loads with the first server in memory",
     ("client/_connect", "..server"): "the same",
+    ("backends/_redis", "._link"): "coredis, an extra, loads where a backend is opened",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
@@ -124,6 +125,7 @@ LATE = {
     ("check/fuzz/_fuzz", "._run"): "hypothesis, an extra, loads with the first run",
     ("check/raw/_web", "httpx2"): "an extra, loads with the first URL",
     ("testing/strategies/_schemas", "."): "hypothesis loads with the first strategy",
+    ("testing/_check_backend", "._backend_model"): "hypothesis loads with the first check",
     ("testing/_served", "._hosted"): "HTTP loads with the first test over it",
     ("testing/plugin/_connections", "..."): "`aio`: loads with the first test on asyncio",
     ("testing/_grants", "jwt"): "PyJWT loads with the first authorization server",
@@ -489,6 +491,7 @@ def test_third_party_packages(absolute: list[Import]) -> None:
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httpcore2", "httptools", "hypercorn"}  # of the extra `http`
     known |= {"h11"}  # comes with hypercorn; its host handles these errors
+    known |= {"coredis", "anyio"}  # of the extra `redis`
     known |= {"hypothesis", "pytest"}  # of the extra `testing`
     known |= {"typing_extensions"}  # type checkers have it
     heads = {each.module.partition(".")[0] for each in absolute}

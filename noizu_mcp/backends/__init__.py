@@ -18,10 +18,11 @@ from ._interface import LogEntry as LogEntry
 from ._interface import Record as Record
 from ._interface import Store as Store
 
-_LATE = {"._memory": "Memory"}
+_LATE = {"._memory": "Memory", "._redis": "Redis"}
 
 if _TYPE_CHECKING:
     from ._memory import Memory as Memory
+    from ._redis import Redis as Redis
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

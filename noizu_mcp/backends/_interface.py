@@ -23,6 +23,8 @@ MAX_VALUE: Final = 16 * 2**20
 MAX_ENTRY: Final = 64 * 2**10
 #: Maximum number of entries that one `read` returns for one stream.
 MAX_ENTRIES: Final = 100
+#: Maximum number of keys that `members` returns.
+MAX_MEMBERS: Final = 10_000
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -166,7 +168,7 @@ class Store(ABC):
 
     @abstractmethod
     async def members(self, group: str) -> list[str]:
-        """Return the live keys of a group, in any order."""
+        """Return the live keys of a group: at most 10,000, in any order."""
 
     @abstractmethod
     async def take(self, key: str, *, limit: int, period: float) -> float:
@@ -219,8 +221,9 @@ class Log(ABC):
         Returns:
             For each stream its oldest entries, in order, at most 100. A `Gap` stands where entries
             were dropped; where the whole stream was lost, it comes with the next entry at the
-            latest. A malformed position, or one of another epoch, is answered at once with a gap
-            that ends at the end of the stream. Empty where nothing came.
+            latest. A position of another epoch is answered at once with a gap, before what is
+            there; a malformed position with a gap that ends at the end of the stream. Empty where
+            nothing came.
         """
 
     @abstractmethod
@@ -235,14 +238,12 @@ class Backend(Store, Log):
         lease: Seconds that a node lives in the backend after each renewal.
         epoch: A text that changes where the backend may have lost data: it came back empty, was
             emptied, or another process answers. Read when opened, and kept up by the engine.
-        is_up: Whether the backend was reachable lately.
         observe: A function that is called after each operation: with its name, `"ok"`,
             `"unavailable"` or `"cancelled"`, and its seconds. `Conflict` and `Full` are `"ok"`.
     """
 
     lease: float = 10.0
     epoch: str = ""
-    is_up: bool = True
     observe: Callable[[str, str, float], None] | None = None
 
     @abstractmethod
@@ -259,6 +260,11 @@ class Backend(Store, Log):
         Raises:
             BackendUnavailable: It cannot be reached; the message is one line with the reason.
         """
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the backend was reachable when it was last asked."""
+        return True
 
     @abstractmethod
     def now(self) -> float:

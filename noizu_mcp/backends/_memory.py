@@ -5,6 +5,7 @@ data is dropped when it is met, and swept where memory gets short.
 """
 
 import itertools
+import re
 import secrets
 import time
 from collections import deque
@@ -18,6 +19,7 @@ import trio
 from ._interface import (
     MAX_ENTRIES,
     MAX_ENTRY,
+    MAX_MEMBERS,
     MAX_VALUE,
     Backend,
     BackendUnavailable,
@@ -171,7 +173,7 @@ class Memory(Backend):
     async def members(self, group: str) -> list[str]:
         with self.observed("members"):
             await trio.lowlevel.checkpoint()
-            return self._live_members(group)
+            return self._live_members(group)[:MAX_MEMBERS]
 
     async def take(self, key: str, *, limit: int, period: float) -> float:
         with self.observed("take"):
@@ -218,47 +220,46 @@ class Memory(Backend):
             return self._position(found, found.last)
 
     def _after(self, name: str, position: str) -> list[LogEntry | Gap]:
-        stream = self._streams.get(name)
-        if stream is None or self._is_over(stream.expires_at):
-            # Entries of an earlier epoch may be lost; in this one nothing has been appended since.
-            if position.startswith(f"{self.epoch}:"):
-                return []
-            stream = self._stream(name)
+        """Return the entries after a position, with gaps where entries are missing."""
+        parts = re.fullmatch(r"([^:]*):([0-9]{1,20})-([0-9]{1,20})", position)
+        epoch, birth, after = parts.groups() if parts else ("", "-1", "-1")
+        is_current = epoch == self.epoch
+        stream = self._live_stream(name)
+        if stream is None and is_current:
+            return []
+        stream = stream or self._stream(name)
         oldest = stream.last - len(stream.entries)
-        known = self._number_in(stream, position)
-        if known is None:
-            same_epoch = position.startswith(f"{self.epoch}:")
-            known = oldest if same_epoch else stream.last
-            items: list[LogEntry | Gap] = [Gap(name, self._position(stream, known))]
-        elif known < oldest:
-            items = [Gap(name, self._position(stream, known := oldest))]
+        items: list[LogEntry | Gap] = []
+        if parts is None:
+            number = stream.last
+        elif is_current and int(birth) == stream.birth:
+            number = min(max(int(after), oldest), stream.last)
         else:
-            items = []
-        rest = itertools.islice(stream.entries, known - oldest, known - oldest + MAX_ENTRIES)
-        for number, entry in enumerate(rest, known + 1):
-            items.append(LogEntry(name, self._position(stream, number), entry))
+            number = oldest
+        if not is_current or (int(birth), int(after)) != (stream.birth, number):
+            items.append(Gap(name, self._position(stream, number)))
+        rest = itertools.islice(stream.entries, number - oldest, number - oldest + MAX_ENTRIES)
+        for following, entry in enumerate(rest, number + 1):
+            items.append(LogEntry(name, self._position(stream, following), entry))
         return items
 
     def _position(self, stream: _Stream, number: int) -> str:
         return f"{self.epoch}:{stream.birth}-{number}"
 
-    def _number_in(self, stream: _Stream, position: str) -> int | None:
-        """Return the number of the entry at a position; None where it is not of this stream."""
-        prefix = f"{self.epoch}:{stream.birth}-"
-        number = position.removeprefix(prefix)
-        if number == position or not (number.isascii() and number.isdigit() and len(number) < 20):
-            return None
-        return int(number) if int(number) <= stream.last else None
-
     def _stream(self, name: str) -> _Stream:
         """Return a stream, a new one where there is no live one."""
-        found = self._streams.get(name)
-        if found is None or self._is_over(found.expires_at):
-            if found is not None:
-                self._drop_stream(name)
+        found = self._live_stream(name)
+        if found is None:
             self._charge(_OVERHEAD + len(name))
             found = _Stream(next(self._numbers), self.now() + _EMPTY_STREAM_TTL)
             self._streams[name] = found
+        return found
+
+    def _live_stream(self, name: str) -> _Stream | None:
+        found = self._streams.get(name)
+        if found is not None and self._is_over(found.expires_at):
+            self._drop_stream(name)
+            return None
         return found
 
     def _wake(self) -> None:
@@ -302,8 +303,8 @@ class Memory(Backend):
     def _sweep(self) -> None:
         for key in list(self._records):
             self._live(key)
-        for name in [n for n, each in self._streams.items() if self._is_over(each.expires_at)]:
-            self._drop_stream(name)
+        for name in list(self._streams):
+            self._live_stream(name)
         for key in [k for k, arrival in self._arrivals.items() if self._is_over(arrival)]:
             del self._arrivals[key]
             self._used -= _OVERHEAD + len(key)

@@ -24,6 +24,7 @@ _LATE = {
     ".strategies._tools": "arguments invalid_arguments results",
     ".strategies._messages": "conversations messages",
     ".strategies._schemas": "from_schema violating",
+    "._check_backend": "check_backend",
     "._network": "Network",
     "._cassette": "Replay record replay",
     "._secrets": "hide_secrets",
@@ -37,6 +38,7 @@ if _TYPE_CHECKING:
     from ._cassette import Replay as Replay
     from ._cassette import record as record
     from ._cassette import replay as replay
+    from ._check_backend import check_backend as check_backend
     from ._network import Network as Network
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected

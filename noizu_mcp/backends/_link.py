@@ -1,0 +1,322 @@
+"""A connection to Redis that is kept up: the only file that knows the client library, coredis.
+
+coredis writes in one task and reads in another, and gives answers to requests in order. A
+request whose caller was cancelled keeps its place, and its answer is dropped. Its buffers have no
+bound, so requests are counted here before they are made, and replies while they arrive.
+
+A `Link` is up, or it is down, and then every request is refused at once. It goes down where the
+connection breaks, where three requests in a row get no answer in time, or where a beat, sent every
+half second, gets none. Then it connects again: at once, and later every half second.
+"""
+
+import logging
+import random
+import ssl
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, Final
+
+import trio
+from anyio.abc import ByteStream
+from coredis.connection import (
+    BaseConnection,
+    TCPConnection,
+    TCPLocation,
+    UnixDomainSocketConnection,
+    UnixDomainSocketLocation,
+)
+from coredis.exceptions import (
+    AuthenticationError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    UnknownCommandError,
+)
+
+from .._groups import single_failure
+from ._address import Address
+from ._interface import BackendUnavailable
+from ._scripts import Script
+
+#: Maximum size of a reply, in bytes: above what scripts return, and 100 entries of two streams.
+MAX_REPLY: Final = 32 * 2**20
+#: Maximum size of requests without an answer, in bytes.
+MAX_WAITING: Final = 32 * 2**20
+#: Seconds from one beat, or try to connect, to the next.
+BEAT: Final = 0.5
+#: Maximum seconds of one try to connect; a name may have to be resolved.
+ATTEMPT: Final = 2.0
+#: Requests in a row without an answer in time, until the connection is given up.
+FAILURES: Final = 3
+
+_ours: ContextVar[bool] = ContextVar("noizu_mcp_redis", default=False)
+
+
+def _is_foreign(_record: logging.LogRecord) -> bool:
+    # coredis logs a traceback for each connection that fails; a link tells its owner instead.
+    return not _ours.get()
+
+
+def _connect(address: Address) -> BaseConnection:
+    """Make a connection, which is not connected yet."""
+    options: Any = {"db": address.db, "username": address.user, "password": address.password}
+    if address.path:
+        return _BoundedUnix(UnixDomainSocketLocation(address.path), **options)
+    if address.has_tls:
+        options["ssl_context"] = address.ssl_context or ssl.create_default_context()
+    return _BoundedTCP(TCPLocation(address.host, address.port), **options)
+
+
+class Refused(BackendUnavailable):
+    """A later try to connect will meet the same reason."""
+
+
+class Link:
+    """One connection to Redis, connected again whenever it breaks.
+
+    Args:
+        address: Where Redis is.
+        timeout: Seconds that an answer may take.
+        max_waiting: Maximum number of requests without an answer.
+        beat: Called with each new connection before others may use it, and then every half second.
+            None for the connection of commands that wait: a cancelled command ends it, since it
+            would hold up the next one.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        timeout: float,
+        max_waiting: int,
+        beat: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.is_up = False
+        self._address = address
+        self._beat = beat
+        self._timeout = timeout
+        self._max_waiting = max_waiting
+        self._connection: BaseConnection | None = None
+        # Why the last try to connect failed.
+        self._error: Exception | None = None
+        self._tried = trio.Event()
+        # Answers come in the order of requests: the complete ones stand at the front.
+        self._waiting: deque[tuple[Any, int]] = deque()
+        self._bytes = 0
+        self._failures = 0
+
+    async def wait_up(self) -> None:
+        """Wait until the link is up.
+
+        Raises:
+            Refused: Waiting is in vain.
+        """
+        while not self.is_up:
+            if isinstance(self._error, Refused):
+                raise self._error
+            await self._tried.wait()
+
+    def explain(self) -> str:
+        """Return a line that says why the link is not up."""
+        if isinstance(self._error, Refused):
+            return str(self._error)
+        if self._error is None:
+            return f"the connection to Redis at {self._address} is lost"
+        if isinstance(self._error, trio.TooSlowError):
+            return f"no Redis answers at {self._address}: no answer in {ATTEMPT:g} s"
+        return f"no Redis answers at {self._address}: {_reason(self._error)}"
+
+    def drop(self) -> None:
+        """Give the connection up; `keep` makes another one."""
+        self.is_up = False
+        if self._connection is not None:
+            self._connection.invalidate()
+
+    async def keep(self) -> None:
+        """Keep the link up until cancelled."""
+        logging.getLogger("coredis").addFilter(_is_foreign)
+        _ours.set(True)
+        pause = 0.0
+        while True:
+            try:
+                with single_failure():
+                    await self._run()
+                self._error, pause = None, 0.0
+            except (RedisError, BackendUnavailable, OSError, trio.TooSlowError) as error:
+                self._error, pause = error, min(BEAT, max(0.05, pause * 2))
+            self._signal()
+            # Jitter, so that all nodes do not come back in one moment.
+            await trio.sleep(pause * random.uniform(0.7, 1.0))  # noqa: S311 - no secret
+
+    async def _run(self) -> None:
+        """Connect, and return when the connection ends; what prevents a connection is raised."""
+        connection, ended = _connect(self._address), trio.Event()
+
+        async def run(task_status: trio.TaskStatus[None]) -> None:
+            try:
+                await connection.run(task_status=task_status)
+            finally:
+                ended.set()
+
+        async with trio.open_nursery() as nursery:
+            with trio.fail_after(max(ATTEMPT, self._timeout)):
+                await self._greet(nursery, run, connection)
+            self.is_up = True
+            self._signal()
+            await self._serve(ended)
+            nursery.cancel_scope.cancel()
+
+    async def _greet(self, nursery: trio.Nursery, run: Any, connection: BaseConnection) -> None:
+        try:
+            await nursery.start(run)
+        except AuthenticationError:
+            raise Refused(f"Redis at {self._address} refuses the user or the password") from None
+        except UnknownCommandError:
+            raise Refused(f"Redis at {self._address} is older than 6.2") from None
+        if tuple(map(int, str(connection.server_version).split(".")[:2])) < (6, 2):
+            raise Refused(f"Redis at {self._address} is older than 6.2")
+        self._waiting.clear()
+        self._bytes = self._failures = 0
+        self._connection = connection
+        if self._beat is not None:
+            await self._beat()
+
+    async def _serve(self, ended: trio.Event) -> None:
+        try:
+            while self._beat is not None and self.is_up and not ended.is_set():
+                with trio.move_on_after(BEAT):
+                    await ended.wait()
+                await self._beat()
+            await ended.wait()
+        except BackendUnavailable:
+            pass
+        finally:
+            self.is_up = False
+
+    def _signal(self) -> None:
+        self._tried.set()
+        self._tried = trio.Event()
+
+    async def run_script(
+        self, script: Script, keys: Sequence[bytes], *args: bytes, urgent: bool = False
+    ) -> Any:
+        """Run a script, which Redis need not know yet.
+
+        Args:
+            script: The script.
+            keys: Its keys.
+            args: Its other arguments.
+            urgent: Whether it takes no place among the others, and may run before the link is up.
+
+        Raises:
+            BackendUnavailable: There is no answer in time, or an error.
+        """
+        rest = (b"%d" % len(keys), *keys, *args)
+        try:
+            return await self.request(b"EVALSHA", script.digest, *rest, urgent=urgent)
+        except NoScriptError:
+            return await self.request(b"EVAL", script.text, *rest, urgent=urgent)
+
+    async def request(
+        self, command: bytes, *args: bytes, wait: float = 0.0, urgent: bool = False
+    ) -> Any:
+        """Send one command and return its answer.
+
+        Args:
+            command: The command.
+            args: Its arguments.
+            wait: Seconds that the command itself may wait.
+            urgent: As for `run_script`.
+
+        Raises:
+            BackendUnavailable: There is no answer in time, or an error.
+        """
+        connection, waiting = self._connection, self._waiting
+        if connection is None or not (self.is_up or urgent):
+            raise BackendUnavailable(self.explain())
+        while waiting and waiting[0][0].complete:
+            self._bytes -= waiting.popleft()[1]
+        size = sum(map(len, args))
+        is_crowded = len(waiting) >= self._max_waiting or self._bytes + size > MAX_WAITING
+        if is_crowded and not urgent:
+            raise BackendUnavailable(f"too many operations wait for Redis at {self._address}")
+        try:
+            request = connection.create_request(
+                command,
+                *args,
+                timeout=self._timeout + wait,
+                disconnect_on_cancellation=self._beat is None,
+            )
+            waiting.append((request, size))
+            self._bytes += size
+            answer = await request
+        except TimeoutError:
+            self._failures += 1
+            if self._failures >= FAILURES:
+                self.drop()
+            text = f"Redis at {self._address} gave no answer in {self._timeout:g} s"
+            raise BackendUnavailable(text) from None
+        except NoScriptError:
+            raise
+        except RedisError as error:
+            if isinstance(error, ReadOnlyError):
+                # A replica: after a failover another connection leads to the primary.
+                self.drop()
+            text = f"Redis at {self._address} failed: {_reason(error)}"
+            raise BackendUnavailable(text) from None
+        self._failures = 0
+        return answer
+
+
+def _reason(error: BaseException) -> str:
+    """Return why something failed, without the text of a reply, which may quote data."""
+    while isinstance(error.__cause__, OSError):
+        error = error.__cause__
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    word = str(error).partition(" ")[0]
+    return word if word.isupper() else type(error).__name__
+
+
+class _BoundedStream(ByteStream):
+    """A stream of bytes that ends where a single reply becomes too large."""
+
+    def __init__(self, stream: ByteStream, connection: BaseConnection) -> None:
+        self._stream = stream
+        self._statistics = connection.statistics
+        self._answered = 0
+        self._unanswered = 0
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        data = await self._stream.receive(max_bytes)
+        if self._statistics.requests_resolved != self._answered:
+            self._answered = self._statistics.requests_resolved
+            self._unanswered = 0
+        self._unanswered += len(data)
+        if self._unanswered > MAX_REPLY:
+            raise RedisError("TOOLARGE")
+        return data
+
+    async def send(self, item: bytes) -> None:
+        await self._stream.send(item)
+
+    async def send_eof(self) -> None:
+        await self._stream.send_eof()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    @property
+    def extra_attributes(self) -> Any:
+        return self._stream.extra_attributes
+
+
+class _BoundedTCP(TCPConnection):
+    async def _connect(self) -> ByteStream:
+        return _BoundedStream(await super()._connect(), self)
+
+
+class _BoundedUnix(UnixDomainSocketConnection):
+    async def _connect(self) -> ByteStream:
+        return _BoundedStream(await super()._connect(), self)
