@@ -12,16 +12,15 @@ import attrs
 import trio
 
 from .._serving import run_http
-from ..server import Server
-from ..server.registry._server_options import KEYS_VARIABLE
+from ..server import KEYS_VARIABLE, Server
 from ..transports import http
-from ..transports._control import VARIABLE
+from ..workers import VARIABLE
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
 from ._target import open_server
 
 if TYPE_CHECKING:
-    from ..transports.http.server._worker import Worker
+    from ..transports import Worker
 
 
 #: Maximum number of workers: more processes than any machine has cores.
@@ -214,7 +213,7 @@ def _worker() -> "Worker | None":
     """Return the supervisor of this process; None if it is no worker, as most are not."""
     if VARIABLE not in os.environ:
         return None
-    from ..transports.http.server._worker import Worker
+    from ..transports import Worker
 
     worker = Worker.from_environment()
     # Keys of the author take precedence.

@@ -18,6 +18,7 @@ _LATE = {
     ".http.client._stream": "HttpStream",
     "._memory": "MemoryStream memory_pair",
     ".stdio._command": "Stdio",
+    ".http.server._worker": "Worker",
     "._tap": "Tap TappedStream",
     ".stdio._child_process": "last_line open_process",
     ".stdio._server": "serve_descriptors serve_stdio",
@@ -32,6 +33,7 @@ if _TYPE_CHECKING:
     from .http.client._event_reader import EventParser as EventParser
     from .http.client._event_reader import EventSizeError as EventSizeError
     from .http.client._stream import HttpStream as HttpStream
+    from .http.server._worker import Worker as Worker
     from .stdio._child_process import last_line as last_line
     from .stdio._child_process import open_process as open_process
     from .stdio._command import Stdio as Stdio

@@ -11,11 +11,8 @@ from typing import Final
 import attrs
 import trio
 
-from ..._frames import FrameStream
 from ...backends import Backend
-from ...backends._hub import serve_hub
-from ...transports._control import METRICS, MOST, RETIRE, VARIABLE, Place
-from ...transports.host._balance import Balance
+from ...workers import METRICS, MOST, RETIRE, VARIABLE, Balance, FrameStream, Place, serve_hub
 from .._say import note
 
 #: Seconds for the metrics of a worker: longer than a handler should block its loop.
@@ -23,7 +20,7 @@ ANSWER: Final = 2.0
 
 
 def tell(text: str) -> None:
-    """Print one line for the operator. A service goes on when nobody reads them any longer."""
+    """Print one line for the operator. A service goes on without a reader of them."""
     with suppress(OSError):
         note(text)
 

@@ -7,7 +7,7 @@ starts alone, so that a program that cannot start says so once.
 
 SIGHUP replaces the workers place by place: the new one is ready before the old one gets the word to
 retire. A place changes under its lock, so the two ways to start a worker do not meet. SIGTERM and
-SIGINT end the tasks of the places first, so that nothing starts any more, and then the workers. A
+SIGINT end the tasks of the places first, so that nothing else starts, and then the workers. A
 second signal ends the supervisor at once, as it ends every server of this package; the workers see
 the end of their controls, and follow.
 """
@@ -27,9 +27,8 @@ from ..._groups import single_failure
 from ..._util import growing_pause
 from ...backends import Memory
 from ...transports import calling_on_hangup, ending_on_signals
-from ...transports.host import HostOptions, serve_asgi
-from ...transports.host._balance import open_balance
-from ...transports.host._listeners import open_listeners
+from ...transports.host import HostOptions, open_listeners, serve_asgi
+from ...workers import open_balance
 from .._errors import FAILED, OK
 from ._health import Health
 from ._process import Program, WorkerProcess, tell
@@ -46,7 +45,7 @@ STEADY: Final = 60.0
 
 @attrs.frozen(kw_only=True)
 class WorkerOptions:
-    """What a supervisor is told.
+    """What a supervisor serves, and how.
 
     Attributes:
         words: The words of the command, with which each worker is started.
@@ -72,7 +71,7 @@ class Place:
     """A place for one worker.
 
     Attributes:
-        worker: The one that serves, or is to.
+        worker: The newest worker in it, unless that did not replace the former one.
         changing: Held while another worker is started in it.
     """
 
@@ -164,7 +163,7 @@ class Supervisor:
                     each.end()
         if status is not None:
             return status
-        # One that had not begun to serve ends by the signal.
+        # A worker that does not serve yet ends by the signal.
         orderly = (None, 0, -signal.SIGTERM)
         return OK if all(each.status in orderly for each in workers) else FAILED
 

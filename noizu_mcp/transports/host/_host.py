@@ -17,7 +17,7 @@ import trio
 from ..._limits import GRACE
 from ..._util import network_of
 from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
-from ._balance import Balance, SharedSockets
+from ...workers import Balance, SharedSockets
 from ._client_link import HostShare
 from ._forwarded import TrustedProxies
 from ._listeners import ListeningSocket, endpoint, open_listeners

@@ -20,7 +20,7 @@ import trio
 
 from ..._limits import GRACE
 from ...engine import ThrottledLog, single_failure
-from ._balance import SharedSockets
+from ...workers import SharedSockets
 from ._forwarded import TrustedProxies
 from ._host import do_nothing, run_connection, say_nothing
 from ._listeners import ListeningSocket, open_listeners

@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 import trio
 
-from ._balance import SharedSockets
+from ...workers import SharedSockets
 from ._options import HostOptions, ListenError
 
 #: Attempts to find a port that is free on all addresses. With port 0 the system picks one for the

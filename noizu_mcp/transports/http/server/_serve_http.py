@@ -11,9 +11,9 @@ import trio
 from ...._nearest import nearest
 from ....engine import check_on_trio, logger, single_failure
 from ....server import Server
+from ....workers import SharedSockets
 from ..._process_end import ending_on_signals
 from ...host import Host, HostOptions, serve_asgi, serve_hypercorn
-from ...host._balance import SharedSockets
 from .._keywords import HostKeywords, HttpKeywords
 from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions

@@ -18,13 +18,10 @@ from typing import TYPE_CHECKING, Final
 import attrs
 import trio
 
-from ...._frames import FrameStream
 from ....backends import Backend
-from ....backends._hub import Hub
 from ....telemetry import Metrics
-from ..._control import MOST, RETIRE, VARIABLE, Place
+from ....workers import MOST, RETIRE, VARIABLE, Balance, FrameStream, Hub, Place, SharedSockets
 from ..._process_end import do_nothing
-from ...host._balance import Balance, SharedSockets
 from ._app import HttpApp
 from ._serve_http import Serving
 
@@ -64,7 +61,7 @@ class Worker:
             os.set_inheritable(each, False)
         balance = Balance(place.balance, place.number - 1)
         os.close(place.balance)
-        # One that is sent to all processes of a service is for the supervisor. Not ignored: the
+        # A SIGHUP to all processes of a service is for the supervisor. It is not ignored, since the
         # programs that this one starts would ignore it as well.
         signal.signal(signal.SIGHUP, do_nothing)
         sockets = SharedSockets(place.listeners, balance)

@@ -17,12 +17,10 @@ from typing import Any, Final
 import attrs
 import trio
 
-from .._frames import FrameStream
 from .._groups import single_failure
+from .._limits import MIB
 from .._log import logger
-from ._interface import (
-    MAX_ENTRY,
-    MAX_VALUE,
+from ..backends import (
     Backend,
     BackendUnavailable,
     Conflict,
@@ -30,12 +28,12 @@ from ._interface import (
     Gap,
     LogEntry,
     Record,
-    check_size,
 )
+from ._frames import FrameStream
 
-#: Maximum bytes of a frame: more than the entries that a `Memory` holds, which one `read` may ask
-#: for.
-_MOST: Final = 512 * 2**20
+#: Maximum bytes of a message: four times the largest value, or twice all entries that a `read` of five
+#: streams returns.
+_MOST: Final = 64 * MIB
 #: Maximum number of operations of one worker that wait for their answers.
 _MAX_WAITING: Final = 1000
 #: Seconds for an answer. The supervisor does nothing else that takes long.
@@ -83,6 +81,7 @@ class Hub(Backend):
         self._out, self._unsent = trio.open_memory_channel[bytes](_MAX_WAITING)
         self._reading = trio.Lock()
         self._offset = 0.0
+        self._is_up = True
 
     @asynccontextmanager
     async def open(self, name: str) -> AsyncIterator[Backend]:
@@ -100,6 +99,10 @@ class Hub(Backend):
                     self._end()
                     nursery.cancel_scope.cancel()
 
+    @property
+    def is_up(self) -> bool:
+        return self._is_up
+
     def now(self) -> float:
         return trio.current_time() + self._offset
 
@@ -116,7 +119,6 @@ class Hub(Backend):
         version: int | None = None,
         groups: Mapping[str, int] = {},
     ) -> int:
-        check_size(value, MAX_VALUE, "the value")
         arguments = {"key": key, "ttl": ttl, "version": version, "groups": dict(groups)}
         return int((await self._ask("put", value, **arguments)).result)
 
@@ -131,7 +133,6 @@ class Hub(Backend):
         return float((await self._ask("take", key=key, limit=limit, period=period)).result)
 
     async def append(self, stream: str, entry: bytes, *, keep: int, ttl: float) -> str:
-        check_size(entry, MAX_ENTRY, "the entry")
         return str((await self._ask("append", entry, stream=stream, keep=keep, ttl=ttl)).result)
 
     async def read(self, positions: Mapping[str, str], *, wait: float) -> list[LogEntry | Gap]:
@@ -155,8 +156,12 @@ class Hub(Backend):
 
         Raises:
             BackendUnavailable: It does not answer, or says so.
-            Conflict, Full, ValueError: As it says.
+            Conflict: As it says.
+            Full: As it says.
+            ValueError: The bytes are too many.
         """
+        if len(blob) > _MOST // 2:  # it is not even sent
+            raise ValueError(f"{len(blob):,} bytes are more than any record or entry may have")
         with self.observed(name):
             number, answer = next(self._numbers), _Waiting()
             self._waiting[number] = answer
@@ -167,7 +172,7 @@ class Hub(Backend):
                         await answer.came.wait()
             finally:
                 del self._waiting[number]
-            self.is_up = bool(answer.outcome)
+            self._is_up = bool(answer.outcome)
             if answer.outcome == "done":
                 return answer
             if answer.outcome == "conflict":
@@ -189,7 +194,7 @@ class Hub(Backend):
         while (frame := await self._frames.receive()) is not None:
             (number, outcome, epoch, result), blob = _unpack(frame)
             self.epoch = epoch
-            # Nobody waits where the caller was cancelled.
+            # There is no entry where the caller was cancelled.
             if (answer := self._waiting.get(number)) is not None:
                 answer.outcome, answer.result, answer.blob = outcome, result, blob
                 answer.came.set()
@@ -282,6 +287,8 @@ class _Served:
         return "done", heads, b"".join(each or b"" for each in entries)
 
     async def answer(self, number: int, outcome: str, result: object, blob: bytes = b"") -> None:
+        if len(blob) > _MOST // 2:
+            outcome, result, blob = "unavailable", "the answer is too large", b""
         async with self._sending:
             await self._frames.send(_pack([number, outcome, self._backend.epoch, result], blob))
 
