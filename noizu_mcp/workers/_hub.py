@@ -31,8 +31,8 @@ from ..backends import (
 )
 from ._frames import FrameStream
 
-#: Maximum bytes of a message: four times the largest value, or twice all entries that a `read` of five
-#: streams returns.
+#: Maximum bytes of a message: four times the largest value, or twice the entries that a `read` of
+#: five streams returns.
 _MOST: Final = 64 * MIB
 #: Maximum number of operations of one worker that wait for their answers.
 _MAX_WAITING: Final = 1000

@@ -15,9 +15,6 @@ from ...backends import Backend
 from ...workers import METRICS, MOST, RETIRE, VARIABLE, Balance, FrameStream, Place, serve_hub
 from .._say import note
 
-#: Seconds for the metrics of a worker: longer than a handler should block its loop.
-ANSWER: Final = 2.0
-
 
 def tell(text: str) -> None:
     """Print one line for the operator. A service goes on without a reader of them."""
@@ -39,6 +36,7 @@ class Program:
         start: Seconds in which a new worker must be ready, except the very first one.
         first_pause: Seconds before a worker is started again. They double with each time that it
             has ended within a minute.
+        answer: Seconds for the metrics of a worker: longer than a handler should block its loop.
     """
 
     command: Sequence[str]
@@ -49,6 +47,7 @@ class Program:
     patience: float
     start: float = 30.0
     first_pause: float = 0.1
+    answer: float = 2.0
 
     def place(self, number: int, control: socket.socket, hub: socket.socket) -> Place:
         """Return what a worker inherits.
@@ -95,7 +94,8 @@ class WorkerProcess:
         self._process: trio.Process | None = None
         self._patience = trio.CancelScope()
         self._ending = False
-        self._asked: trio.Event | None = None
+        self._is_asked = False
+        self._answered = trio.Event()
         self._metrics = b""
         # `RETIRE` is sent once, and `METRICS` again when it was answered.
         self._words, self._unsent = trio.open_memory_channel[bytes](2)
@@ -170,8 +170,7 @@ class WorkerProcess:
 
     def retire(self) -> None:
         """Let it answer what is on its way, and end it then: another one has taken its place."""
-        if not self._ending:
-            self._words.send_nowait(RETIRE)
+        self._words.send_nowait(RETIRE)
         self._begin_end()
 
     def _begin_end(self) -> None:
@@ -180,11 +179,11 @@ class WorkerProcess:
 
     async def metrics(self) -> bytes:
         """Ask for the metrics; empty if it has none, or does not answer in time."""
-        if self._asked is None:
-            self._asked = trio.Event()
+        if not self._is_asked:
+            self._is_asked = True
             self._words.send_nowait(METRICS)
-        with trio.move_on_after(ANSWER):
-            await self._asked.wait()
+        with trio.move_on_after(self._program.answer):
+            await self._answered.wait()
         return self._metrics
 
     async def _attend(self, control: socket.socket) -> None:
@@ -200,9 +199,9 @@ class WorkerProcess:
             nursery.start_soon(self._tell, frames)
             while (text := await frames.receive()) is not None:
                 self._metrics = text
-                if self._asked is not None:
-                    self._asked.set()
-                    self._asked = None
+                self._is_asked = False
+                self._answered.set()
+                self._answered = trio.Event()
             nursery.cancel_scope.cancel()
 
     async def _tell(self, frames: FrameStream) -> None:

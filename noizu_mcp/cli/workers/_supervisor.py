@@ -226,6 +226,8 @@ class Supervisor:
                 if place.worker is worker:
                     place.worker = self._start(worker.number)
                     await self._settle(place.worker)
+                    if place.worker.is_ready:
+                        tell(f"worker {worker.number} serves again")
 
     async def _replace_all(self) -> None:
         tell("the workers are replaced one after the other")

@@ -37,8 +37,8 @@ def run_process(
     host_options: HostOptions,
     *,
     server_name: str,
-    parent: int | None,
-    worker: Worker | None,
+    parent: int | None = None,
+    worker: Worker | None = None,
 ) -> None:
     """Serve until a signal arrives; see `run_http` in `_serving.py`, which loads this late."""
     app = make_app(server, options, host)

@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
@@ -28,10 +28,6 @@ from ._serve_http import Serving
 if TYPE_CHECKING:
     from ....server import Server
 
-#: Seconds between the last connection that a retiring worker accepts and its end. A request on a
-#: connection that is kept is answered in that time, and the answer says that the connection ends.
-QUIET: Final = 1.0
-
 
 @attrs.define(eq=False)
 class Worker:
@@ -40,6 +36,9 @@ class Worker:
     Attributes:
         sockets: The sockets to accept from.
         secret: A secret that all workers of the supervisor share.
+        quiet: Seconds between the last connection that it accepts and its end, if it retires. A
+            request on a connection that is kept is answered in that time, and the answer says that
+            the connection ends.
         is_ending: True once a signal has come.
     """
 
@@ -48,6 +47,7 @@ class Worker:
     _control: int
     _hub: int
     _metrics: Metrics | None = None
+    quiet: float = 1.0
     is_ending: bool = False
 
     @classmethod
@@ -111,5 +111,5 @@ class Worker:
         return await trio.to_thread.run_sync(self._metrics.render)
 
     async def _end_quietly(self) -> None:
-        await trio.sleep(QUIET)
+        await trio.sleep(self.quiet)
         signal.raise_signal(signal.SIGTERM)
