@@ -28,6 +28,9 @@ class Place:
         balance: A descriptor: the shared memory of `Balance`.
         listeners: Descriptors: the listening sockets.
         secret: A secret of all workers.
+        quiet: Seconds between the last connection that it accepts and its end, if it retires. A
+            request on a connection that is kept is answered in that time, and the answer says that
+            the connection ends.
     """
 
     number: int
@@ -36,3 +39,4 @@ class Place:
     balance: int
     listeners: Sequence[int]
     secret: str = attrs.field(repr=False)
+    quiet: float = 1.0

@@ -15,7 +15,7 @@ class FrameStream:
 
     Args:
         stream: The bytes; closed by the caller.
-        most: Maximum bytes of a frame, in both directions.
+        most: Maximum bytes of a frame that is received.
     """
 
     def __init__(self, stream: trio.abc.Stream, most: int) -> None:
@@ -23,24 +23,18 @@ class FrameStream:
         self._most = most
         self._read = bytearray()
 
-    async def send(self, *frames: bytes) -> None:
-        """Send frames. The caller waits for the end of one call before the next, also if cancelled.
+    async def send(self, frame: bytes) -> None:
+        """Send a frame. The caller waits for its end before it sends the next, also if cancelled.
 
         Raises:
-            ValueError: One is too large; nothing was sent.
             trio.BrokenResourceError: The other process has ended.
         """
-        for each in frames:
-            if len(each) > self._most:
-                raise ValueError(f"a frame has {len(each)} bytes, and may have {self._most}")
-        await self._stream.send_all(
-            b"".join(part for each in frames for part in (len(each).to_bytes(_HEAD), each))
-        )
+        await self._stream.send_all(len(frame).to_bytes(_HEAD, "big") + frame)
 
     async def receive(self) -> bytes | None:
-        """Receive the next frame; None if the other process has ended, or sends no frames."""
+        """Receive the next frame; None if the other process has ended, or sends a larger one."""
         head = await self._take(_HEAD)
-        size = int.from_bytes(head or b"")
+        size = int.from_bytes(head or b"", "big")
         return None if head is None or size > self._most else await self._take(size)
 
     async def _take(self, size: int) -> bytes | None:

@@ -51,10 +51,10 @@ with open(PLAN) as file:  # noqa: PTH123 - pathlib takes longer to load than all
 if plan == "fail":
     report("failed")
     os._exit(3)
-signal.signal(signal.SIGUSR1, lambda *_: None)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 report("started")
 if plan == "hang":
-    signal.pause()
+    signal.sigwait([signal.SIGUSR1])
     plan = "serve"
 signal.signal(signal.SIGTERM, signal.SIG_IGN if plan == "stay" else end)
 send(b"shop")

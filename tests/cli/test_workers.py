@@ -12,7 +12,15 @@ import pytest
 import trio
 
 from noizu_mcp.backends import Memory
-from noizu_mcp.cli.workers import Health, Program, Supervisor, WorkerOptions, merge, supervise
+from noizu_mcp.cli.workers import (
+    Health,
+    Program,
+    Supervisor,
+    WorkerOptions,
+    WorkerProcess,
+    merge,
+    supervise,
+)
 from noizu_mcp.transports.http import HostOptions, ListenError
 from noizu_mcp.workers import open_balance
 
@@ -174,16 +182,23 @@ async def test_a_program_that_is_not_there(service):
     assert await service.end() == 1
 
 
-@pytest.mark.parametrize("when", ["before it runs", "while it starts"])
-async def test_an_end_before_the_start(service, when):
+async def test_an_end_before_it_serves(service):
     """A worker that does not serve yet is ended at once."""
     service.start(plan="hang")
-    if when == "before it runs":
-        await trio.testing.wait_all_tasks_blocked()
-    else:
-        await service.hears("started")
+    await service.hears("started")
+    assert (await service.get("/metrics"))[0] == 404
+    assert (await service.get("/readyz"))[0] == 503
     terminate()
     assert await service.end() == 0
+
+
+async def test_an_end_before_the_start(service):
+    """A worker that is ended while it is started is ended as soon as it runs."""
+    service.plan("hang")
+    worker = WorkerProcess(Program(**service.program), 1)
+    worker.end()
+    await worker.run()
+    assert worker.status == -signal.SIGTERM
 
 
 async def test_a_worker_that_dies_is_replaced(service):
@@ -303,7 +318,7 @@ async def test_the_other_paths_of_a_health_port():
 
 
 def test_metrics_of_several_workers():
-    """Each metric is described once, and a label is added to those of a sample."""
+    """Each metric is described once, and a sample has one label more."""
     one = b'# HELP a A.\n# TYPE a gauge\na{x="{}"} 1\n# HELP b B.\n# TYPE b gauge\nb 2\n'
     two = b"# HELP b Another B.\n# TYPE b gauge\nb 3\n# HELP c C.\n# TYPE c gauge\n"
     assert merge({2: two, 1: one}).decode().splitlines() == [
@@ -326,7 +341,7 @@ def options(**given):
 
 
 def test_a_command_that_serves_nothing():
-    """It counts as one that does not start."""
+    """It counts as a program that does not start."""
     assert trio.run(supervise, options()) == 1
 
 

@@ -12,46 +12,51 @@ import pytest
 import trio
 
 from noizu_mcp.backends import Memory
+from noizu_mcp.cli import main
 from noizu_mcp.transports import Worker
-from noizu_mcp.transports.http import HostOptions, HttpOptions
-from noizu_mcp.transports.http.server._process import run_process
 from noizu_mcp.workers import VARIABLE, open_balance, serve_hub
 
 from ...kit.http_client import HttpClient
-from ...kit.servers import Small
+
+SERVER = """
+from noizu_mcp import Server
+
+class Small(Server, name="small", version="1"):
+    pass
+"""
 
 
 class Place:
     """A worker in this process, and the other ends of what it inherits."""
 
-    def __init__(self, stack, monkeypatch):
+    def __init__(self, stack, folder):
+        self._file = folder / "small_worker.py"
+        self._file.write_text(SERVER)
         self._listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/mcp"
         balance = stack.enter_context(open_balance(1))
         self.control, self.its_control = map(stack.enter_context, socket.socketpair())
         self.hub, self.its_hub = map(stack.enter_context, socket.socketpair())
-        place = {
-            "number": 1,
-            "control": self.its_control.fileno(),
-            "hub": self.its_hub.fileno(),
-            "balance": os.dup(balance.fileno()),
-            "listeners": [self._listener.fileno()],
-            "secret": "secret",
-        }
+        self.text = json.dumps(
+            {
+                "number": 1,
+                "control": self.its_control.fileno(),
+                "hub": self.its_hub.fileno(),
+                "balance": os.dup(balance.fileno()),
+                "listeners": [self._listener.fileno()],
+                "secret": "abcdefghijklmnopqrstuvwxyz012345",
+                "quiet": 0.01,
+            }
+        )
         stack.callback(signal.signal, signal.SIGHUP, signal.getsignal(signal.SIGHUP))
-        monkeypatch.setenv(VARIABLE, json.dumps(place))
-        self.worker = Worker.from_environment()
 
-    def serve(self, supervise, server=None):
+    def serve(self, supervise, *words):
         """Serve in this process, with a supervisor in a thread, until the thread has ended."""
         self.its_control.detach()  # it is closed at the end, as the listener is
         self._listener.detach()
         thread = threading.Thread(target=self._supervise, args=[supervise])
         thread.start()
-        server = server or Small()
-        options = HttpOptions(), HostOptions()
-        here = "127.0.0.1", 0
-        run_process(server, *here, *options, server_name="noizu", worker=self.worker)
+        assert main(["run", str(self._file), "--http", "--workers", "1", *words]) == 0
         thread.join()
 
     def _supervise(self, supervise):
@@ -76,10 +81,15 @@ class Place:
 
 
 @pytest.fixture
-def place(monkeypatch):
+def place(tmp_path, monkeypatch):
     """A place of a worker."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "")
     with ExitStack() as stack:
-        yield Place(stack, monkeypatch)
+        place = Place(stack, tmp_path)
+        monkeypatch.setenv(VARIABLE, place.text)
+        yield place
+    sys.modules.pop("small_worker", None)
 
 
 def ask(place):
@@ -99,8 +109,8 @@ def test_a_worker_serves_until_its_supervisor_ends(place, capfd):
         seen.append(place.receive())
         seen.append(ask(place))
 
-    assert VARIABLE not in os.environ
     place.serve(supervise)
+    assert VARIABLE not in os.environ
     assert seen == [b"small", 200]
     assert capfd.readouterr().err == ""
 
@@ -118,9 +128,7 @@ def test_metrics_of_a_worker(place):
         place.send(b"metrics")
         seen.append(place.receive())
 
-    server = Small()
-    place.worker.count(server)
-    place.serve(supervise, server)
+    place.serve(supervise, "--health-port", "1")
     counted = b'mcp_requests_total{method="server/discover",name="",outcome="ok"} 1.0'
     assert [counted in each for each in seen] == [False, True]
 
@@ -135,9 +143,7 @@ def test_a_worker_without_metrics(place, monkeypatch):
         place.send(b"metrics")
         seen.append(place.receive())
 
-    server = Small()
-    place.worker.count(server)
-    place.serve(supervise, server)
+    place.serve(supervise, "--health-port", "1")
     assert seen == [b""]
 
 
@@ -150,7 +156,6 @@ def test_a_worker_that_retires(place):
         place.send(b"retire")
         seen.append(place.control.recv(1))  # its end
 
-    place.worker.quiet = 0.01
     place.serve(supervise)
     os.kill(os.getpid(), signal.SIGTERM)
     assert seen == [b""]
@@ -164,7 +169,7 @@ def test_a_worker_has_a_backend(place):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve_hub, lambda _name: memory, place.hub)
             place.its_hub.detach()
-            async with place.worker.backend().open("small") as backend:
+            async with Worker.from_environment().backend().open("small") as backend:
                 await backend.put("key", b"value", ttl=60)
                 assert (await backend.get("key")).value == b"value"
 

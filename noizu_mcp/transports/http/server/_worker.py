@@ -36,18 +36,13 @@ class Worker:
     Attributes:
         sockets: The sockets to accept from.
         secret: A secret that all workers of the supervisor share.
-        quiet: Seconds between the last connection that it accepts and its end, if it retires. A
-            request on a connection that is kept is answered in that time, and the answer says that
-            the connection ends.
         is_ending: True once a signal has come.
     """
 
     sockets: SharedSockets
     secret: str
-    _control: int
-    _hub: int
+    _place: Place
     _metrics: Metrics | None = None
-    quiet: float = 1.0
     is_ending: bool = False
 
     @classmethod
@@ -65,11 +60,11 @@ class Worker:
         # programs that this one starts would ignore it as well.
         signal.signal(signal.SIGHUP, do_nothing)
         sockets = SharedSockets(place.listeners, balance)
-        return cls(sockets, place.secret, place.control, place.hub)
+        return cls(sockets, place.secret, place)
 
     def backend(self) -> Backend:
         """Return the backend of all workers of the supervisor; for one call."""
-        return Hub(socket.socket(fileno=self._hub))
+        return Hub(socket.socket(fileno=self._place.hub))
 
     def count(self, server: "Server") -> None:
         """Count the requests of a server for `METRICS`, if prometheus_client is installed."""
@@ -89,7 +84,7 @@ class Worker:
             app: The application.
             host: Its host.
         """
-        control = socket.socket(fileno=self._control)
+        control = socket.socket(fileno=self._place.control)
         control.setblocking(False)
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(control))
         async with stream, trio.open_nursery() as nursery:
@@ -111,5 +106,5 @@ class Worker:
         return await trio.to_thread.run_sync(self._metrics.render)
 
     async def _end_quietly(self) -> None:
-        await trio.sleep(self.quiet)
+        await trio.sleep(self._place.quiet)
         signal.raise_signal(signal.SIGTERM)
