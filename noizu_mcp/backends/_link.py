@@ -10,22 +10,19 @@ half second, gets none. Then it connects again: at once, and later every half se
 """
 
 import logging
+import os
 import random
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
+from errno import errorcode
 from typing import Any, Final
 
 import trio
+from anyio import connect_tcp, connect_unix
 from anyio.abc import ByteStream
-from coredis.connection import (
-    BaseConnection,
-    TCPConnection,
-    TCPLocation,
-    UnixDomainSocketConnection,
-    UnixDomainSocketLocation,
-)
+from coredis.connection import BaseConnection, UnixDomainSocketLocation
 from coredis.exceptions import (
     AuthenticationError,
     NoScriptError,
@@ -58,16 +55,6 @@ def _is_foreign(_record: logging.LogRecord) -> bool:
     return not _ours.get()
 
 
-def _connect(address: Address) -> BaseConnection:
-    """Make a connection, which is not connected yet."""
-    options: Any = {"db": address.db, "username": address.user, "password": address.password}
-    if address.path:
-        return _BoundedUnix(UnixDomainSocketLocation(address.path), **options)
-    if address.has_tls:
-        options["ssl_context"] = address.ssl_context or ssl.create_default_context()
-    return _BoundedTCP(TCPLocation(address.host, address.port), **options)
-
-
 class Refused(BackendUnavailable):
     """A later try to connect will meet the same reason."""
 
@@ -94,6 +81,9 @@ class Link:
     ) -> None:
         self.is_up = False
         self._address = address
+        self._tls = (
+            (address.ssl_context or ssl.create_default_context()) if address.has_tls else None
+        )
         self._beat = beat
         self._timeout = timeout
         self._max_waiting = max_waiting
@@ -119,13 +109,10 @@ class Link:
 
     def explain(self) -> str:
         """Return a line that says why the link is not up."""
-        if isinstance(self._error, Refused):
+        if isinstance(self._error, BackendUnavailable):
             return str(self._error)
-        if self._error is None:
-            return f"the connection to Redis at {self._address} is lost"
-        if isinstance(self._error, trio.TooSlowError):
-            return f"no Redis answers at {self._address}: no answer in {ATTEMPT:g} s"
-        return f"no Redis answers at {self._address}: {_reason(self._error)}"
+        reason = "no answer" if self._error is None else _reason(self._error)
+        return f"no Redis answers at {self._address}: {reason}"
 
     def drop(self) -> None:
         """Give the connection up; `keep` makes another one."""
@@ -139,19 +126,43 @@ class Link:
         _ours.set(True)
         pause = 0.0
         while True:
+            start = trio.current_time()
             try:
                 with single_failure():
                     await self._run()
-                self._error, pause = None, 0.0
+                text = f"the connection to Redis at {self._address} is lost"
+                self._error = BackendUnavailable(text)
             except (RedisError, BackendUnavailable, OSError, trio.TooSlowError) as error:
-                self._error, pause = error, min(BEAT, max(0.05, pause * 2))
+                self._error = error
             self._signal()
+            # A connection that lasted is replaced at once; after a failure the pause grows.
+            has_lasted = trio.current_time() - start > 2 * ATTEMPT
+            pause = 0.0 if has_lasted else min(BEAT, max(0.05, pause * 2))
             # Jitter, so that all nodes do not come back in one moment.
             await trio.sleep(pause * random.uniform(0.7, 1.0))  # noqa: S311 - no secret
 
     async def _run(self) -> None:
         """Connect, and return when the connection ends; what prevents a connection is raised."""
-        connection, ended = _connect(self._address), trio.Event()
+        async with trio.open_nursery() as nursery:
+            with trio.fail_after(max(ATTEMPT, self._timeout)):
+                ended = await self._connect(nursery)
+            self.is_up = True
+            self._signal()
+            await self._serve(ended)
+            nursery.cancel_scope.cancel()
+
+    async def _connect(self, nursery: trio.Nursery) -> trio.Event:
+        """Connect and log in; the event is set when the connection ends."""
+        place, ended = self._address, trio.Event()
+        if place.path:
+            stream: ByteStream = await connect_unix(place.path)
+        elif self._tls is None:
+            stream = await connect_tcp(place.host, place.port)
+        else:
+            stream = await connect_tcp(
+                place.host, place.port, ssl_context=self._tls, tls_standard_compatible=False
+            )
+        connection = _Connection(stream, place)
 
         async def run(task_status: trio.TaskStatus[None]) -> None:
             try:
@@ -159,28 +170,20 @@ class Link:
             finally:
                 ended.set()
 
-        async with trio.open_nursery() as nursery:
-            with trio.fail_after(max(ATTEMPT, self._timeout)):
-                await self._greet(nursery, run, connection)
-            self.is_up = True
-            self._signal()
-            await self._serve(ended)
-            nursery.cancel_scope.cancel()
-
-    async def _greet(self, nursery: trio.Nursery, run: Any, connection: BaseConnection) -> None:
         try:
             await nursery.start(run)
         except AuthenticationError:
-            raise Refused(f"Redis at {self._address} refuses the user or the password") from None
+            raise Refused(f"Redis at {place} refuses the user or the password") from None
         except UnknownCommandError:
-            raise Refused(f"Redis at {self._address} is older than 6.2") from None
+            raise Refused(f"Redis at {place} is older than 6.2") from None
         if tuple(map(int, str(connection.server_version).split(".")[:2])) < (6, 2):
-            raise Refused(f"Redis at {self._address} is older than 6.2")
+            raise Refused(f"Redis at {place} is older than 6.2")
         self._waiting.clear()
         self._bytes = self._failures = 0
         self._connection = connection
         if self._beat is not None:
             await self._beat()
+        return ended
 
     async def _serve(self, ended: trio.Event) -> None:
         try:
@@ -234,12 +237,15 @@ class Link:
         """
         connection, waiting = self._connection, self._waiting
         if connection is None or not (self.is_up or urgent):
+            # Who tries again in a loop must not stop the others.
+            await trio.lowlevel.checkpoint()
             raise BackendUnavailable(self.explain())
         while waiting and waiting[0][0].complete:
             self._bytes -= waiting.popleft()[1]
         size = sum(map(len, args))
         is_crowded = len(waiting) >= self._max_waiting or self._bytes + size > MAX_WAITING
         if is_crowded and not urgent:
+            await trio.lowlevel.checkpoint()
             raise BackendUnavailable(f"too many operations wait for Redis at {self._address}")
         try:
             request = connection.create_request(
@@ -273,8 +279,14 @@ def _reason(error: BaseException) -> str:
     """Return why something failed, without the text of a reply, which may quote data."""
     while isinstance(error.__cause__, OSError):
         error = error.__cause__
+    if isinstance(error, ssl.SSLError):
+        return str(error)
     if isinstance(error, OSError):
-        return error.strerror or str(error)
+        # Libraries put their own words around the text of the system.
+        number = error.errno or 0
+        return os.strerror(number) if number in errorcode else str(error)
+    if isinstance(error, trio.TooSlowError):
+        return "no answer"
     word = str(error).partition(" ")[0]
     return word if word.isupper() else type(error).__name__
 
@@ -312,11 +324,19 @@ class _BoundedStream(ByteStream):
         return self._stream.extra_attributes
 
 
-class _BoundedTCP(TCPConnection):
-    async def _connect(self) -> ByteStream:
-        return _BoundedStream(await super()._connect(), self)
+class _Connection(BaseConnection):
+    """A connection over a stream that is connected already.
 
+    coredis would leave its buffers open where it cannot connect.
+    """
 
-class _BoundedUnix(UnixDomainSocketConnection):
+    def __init__(self, stream: ByteStream, address: Address) -> None:
+        place = UnixDomainSocketLocation(address.path or str(address))
+        super().__init__(place, db=address.db, username=address.user, password=address.password)
+        self._connected = _BoundedStream(stream, self)
+
     async def _connect(self) -> ByteStream:
-        return _BoundedStream(await super()._connect(), self)
+        return self._connected
+
+    def describe(self) -> str:
+        return f"Redis at {self.location}"
