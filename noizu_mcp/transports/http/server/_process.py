@@ -51,7 +51,7 @@ def run_process(
             host,
             port,
             host_options,
-            signals=_signals(worker, due),
+            signals=_signals(worker, due) if in_main_thread() else no_signals,
             server=server_name,
             shared=None if worker is None else worker.sockets,
         )
@@ -59,8 +59,6 @@ def run_process(
 
 
 def _signals(worker: Worker | None, due: Callable[[], None]) -> SignalScope:
-    if not in_main_thread():
-        return no_signals
     if worker is None:
         return partial(ending_on_signals, at_once=due)
 
