@@ -36,6 +36,8 @@ from ._interface import (
 if TYPE_CHECKING:
     from ._link import Link
 
+#: Longest try to connect, in seconds.
+_MAX_ATTEMPT: Final = 2.0
 #: Longest wait in one command, in seconds; a longer `read` checks its positions, and waits again.
 _MAX_BLOCK: Final = 10.0
 
@@ -46,6 +48,10 @@ class Redis(Backend):
     Each node that opens it has two connections, which are kept up. While Redis does not answer,
     every operation raises `BackendUnavailable`: at once where this is known, else after `timeout`.
     Needs the extra `redis`.
+
+    Redis should have `maxmemory-policy noeviction`. These rights suffice for its user: `~noizu:*
+    +@read +@write +@stream +@scripting +@connection -@dangerous +time +info`. Without `+info` a
+    restart that kept the data does not change the epoch.
 
     Args:
         url: `redis://[user][:password]@host[:port][/db]`, `rediss://…` for TLS, or
@@ -120,6 +126,8 @@ class Redis(Backend):
         self._root = f"{self._prefix}:{{{name}}}:".encode()
         self._known, self._reading = {}, trio.Lock()
         options: Any = {"timeout": self._timeout, "max_waiting": self._max_waiting}
+        # Time for a second try at the start; a name may have to be resolved.
+        options["attempt"] = max(self._timeout, min(_MAX_ATTEMPT, self._connect_timeout / 2))
         commands = self._commands = Link(self._address, beat=self._learn, **options)
         waiter = self._waiter = Link(self._address, **options)
         with single_failure():
@@ -273,10 +281,9 @@ class Redis(Backend):
     async def _read_next(self, positions: Mapping[str, str], wait: float) -> list[LogEntry | Gap]:
         """Wait for the next entries after known positions."""
         waiter = self._link(self._waiter)
-        if self.is_up:
-            # A cancelled `read` has ended the connection, and the next one is under way.
-            with trio.move_on_after(self._timeout):
-                await waiter.wait_up()
+        # Where a cancelled `read` has ended the connection, the next one is under way.
+        with trio.move_on_after(self._timeout):
+            await waiter.wait_up()
         # Known again after an answer; after a wait in vain the next read checks them.
         self._known = {}
         streams = {self._key("l", stream): stream for stream in positions}

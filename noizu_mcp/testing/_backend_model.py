@@ -94,6 +94,14 @@ class _KnownStream:
     # Whether the stream has expired since the reader's position: a gap may be told without loss.
     has_begun_anew: bool = False
 
+    def go_on(self, position: str) -> None:
+        """Let the reader go on from the end."""
+        self.position, self.read, self.has_begun_anew = position, self.last, False
+
+
+class _Uncertain(Exception):
+    """Something may have expired during an operation."""
+
 
 class _Model:
     def __init__(self, one: Backend, two: Backend) -> None:
@@ -113,7 +121,10 @@ class _Model:
         for name, *arguments in steps:
             await self._settle()
             self._node, self._before = next(self._nodes), self._clock.now()
-            await getattr(self, f"_{name}")(*arguments)
+            try:
+                await getattr(self, f"_{name}")(*arguments)
+            except _Uncertain:
+                await self._begin_anew()
 
     async def _settle(self) -> None:
         """Wait until nothing is about to expire, and forget what has expired."""
@@ -135,16 +146,17 @@ class _Model:
         records = [each.until for each in self._records.values()]
         return records + [each.until for each in self._streams.values()]
 
-    async def _is_certain(self) -> bool:
-        """Tell whether nothing can have expired since the last `_settle`; else begin anew."""
+    def _check_certain(self) -> None:
+        """Raise where something may have expired since the last `_settle`."""
         now = self._clock.now()
-        if all(now < until[0] - _BLUR for until in self._times()):
-            return True
+        if any(now >= until[0] - _BLUR for until in self._times()):
+            raise _Uncertain
+
+    async def _begin_anew(self) -> None:
         for key in ("a", "b", "c"):
             await self._node.delete(key)
         self._records.clear()
         self._streams.clear()
-        return False
 
     def _until(self, ttl: float) -> tuple[float, float]:
         return self._before + ttl, self._clock.now() + ttl
@@ -192,8 +204,7 @@ class _Model:
         except Full as full:
             outcome, new = full, 0
         until = self._until(ttl)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         step = f"put({key!r}, version={version}, groups={groups})"
         if isinstance(refusal, int):
             must(isinstance(outcome, Conflict), f"{step} must raise Conflict: {outcome!r}")
@@ -215,8 +226,7 @@ class _Model:
         known_version = self._version(key, which) or 0
         record = await self._node.get(key, ttl=ttl, known=known_version)
         until = None if ttl is None else self._until(ttl)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         known = self._records.get(key)
         if known is None or record is None:
             is_right = known is None and record is None
@@ -232,8 +242,7 @@ class _Model:
     async def _delete(self, key: str, which: str) -> None:
         version = self._version(key, which)
         deleted = await self._node.delete(key, version=version)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         known = self._records.get(key)
         expected = known is not None and version in (None, known.version)
         must_equal(deleted, expected, f"delete({key!r}, version={version})")
@@ -242,9 +251,9 @@ class _Model:
 
     async def _members(self, group: str) -> None:
         members = await self._node.members(group)
-        if await self._is_certain():
-            live = sorted(key for key, each in self._records.items() if group in each.groups)
-            must_equal(sorted(members), live, f"members({group!r})")
+        self._check_certain()
+        live = sorted(key for key, each in self._records.items() if group in each.groups)
+        must_equal(sorted(members), live, f"members({group!r})")
 
     async def _stream(self, name: str) -> _KnownStream:
         if name not in self._streams:
@@ -258,16 +267,15 @@ class _Model:
         entry = entry or b"-"
         await self._node.append(stream.name, entry, keep=keep, ttl=ttl)
         until = self._until(ttl)
-        if await self._is_certain():
-            stream.last += 1
-            stream.kept = [*stream.kept, (stream.last, entry)][-keep:]
-            stream.until = until
+        self._check_certain()
+        stream.last += 1
+        stream.kept = [*stream.kept, (stream.last, entry)][-keep:]
+        stream.until = until
 
     async def _read(self, name: str, wait: float) -> None:
         stream = await self._stream(name)
         items = await self._node.read({stream.name: stream.position}, wait=wait)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         entries = [item.entry for item in items if isinstance(item, LogEntry)]
         expected = [(number, entry) for number, entry in stream.kept if number > stream.read]
         must_equal(entries, [entry for _, entry in expected], f"the entries of {name!r}")
@@ -277,17 +285,13 @@ class _Model:
         else:
             must(not has_gap or stream.has_begun_anew, f"nothing was dropped: {items!r}")
         if items:
-            stream.position, stream.read, stream.has_begun_anew = (
-                items[-1].position,
-                stream.last,
-                False,
-            )
+            stream.go_on(items[-1].position)
 
     async def _end_of(self, name: str) -> None:
         stream = await self._stream(name)
         position = await self._node.end_of(stream.name)
-        if await self._is_certain():
-            stream.position, stream.read, stream.has_begun_anew = position, stream.last, False
+        self._check_certain()
+        stream.go_on(position)
 
     async def _sleep(self) -> None:
         await trio.sleep(SHORT + 2 * _BLUR)

@@ -279,10 +279,9 @@ async def _drain(backend: Backend, stream: str, position: str) -> list[bytes]:
     found: list[bytes] = []
     while items := await backend.read({stream: position}, wait=0.0):
         must(len(items) <= 100, f"one read returned {len(items)} items of a stream")
-        for item in items:
-            must(isinstance(item, LogEntry), f"a gap where nothing was dropped: {item!r}")
-            if isinstance(item, LogEntry):
-                found.append(item.entry)
+        entries = [item.entry for item in items if isinstance(item, LogEntry)]
+        must_equal(len(entries), len(items), "a gap where nothing was dropped")
+        found += entries
         position = items[-1].position
     return found
 
@@ -378,11 +377,11 @@ async def _bounds(one: Backend, two: Backend) -> None:
     await one.append("log", entry, keep=1, ttl=LONG)
     must_equal(await _drain(two, "log", start), [entry], "an entry of 64 KiB")
     for write in (
-        one.put("large", bytes(16 * 2**20 + 1), ttl=LONG),
-        one.append("log", bytes(64 * 1024 + 1), keep=1, ttl=LONG),
+        partial(one.put, "large", bytes(16 * 2**20 + 1), ttl=LONG),
+        partial(one.append, "log", bytes(64 * 1024 + 1), keep=1, ttl=LONG),
     ):
         try:
-            await write
+            await write()
         except ValueError:
             continue
         raise AssertionError("a value above the bound must raise ValueError")

@@ -11,7 +11,9 @@ from .._limits import MIB
 VARIABLE: Final = "NOIZU_MCP_WORKER"
 #: Accept no more connections, and end once those that are open had time to send what is on its way.
 RETIRE: Final = b"retire"
-#: Send the metrics as text; empty without prometheus_client.
+#: Send a word and, behind a line end, an answer: the body of `/readyz`; the metrics as text, which
+#: is empty without prometheus_client.
+READY: Final = b"ready"
 METRICS: Final = b"metrics"
 #: Maximum bytes of a frame: metrics of thousands of series.
 MOST: Final = 64 * MIB

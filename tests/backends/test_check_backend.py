@@ -180,6 +180,13 @@ class Silent(Memory):
         return super().observed(operation)
 
 
+class Cuts(Memory):
+    """Stores the first bytes of a value that is too large."""
+
+    async def put(self, key, value, **options):
+        return await super().put(key, value[: 16 * 2**20], **options)
+
+
 class OwnClock(Memory):
     """Gives expiry by another clock than `now`."""
 
@@ -200,7 +207,7 @@ FAULTY = [
         KeepsAll,
         Newest,
     ),
-    *(NeverWakes, Deaf, Silent, OwnClock),
+    *(NeverWakes, Deaf, Silent, Cuts, OwnClock),
 ]
 
 
@@ -212,6 +219,55 @@ def test_faults_are_found(engine):
 
     texts = [str(failure.value), *getattr(failure.value, "__notes__", [])]
     assert any(text.startswith(("in the check: ", "it did not end within")) for text in texts)
+
+
+class Slow(Memory):
+    """Takes longer than a short TTL for some operations, after the first checks."""
+
+    made = 0
+
+    def __init__(self):
+        super().__init__()
+        type(self).made += 1
+        self.operations = 0
+
+    async def _pause(self):
+        self.operations += 1
+        if self.made > 12 and self.operations % 3 == 0:
+            await trio.sleep(0.04)
+
+    async def get(self, key, **options):
+        await self._pause()
+        return await super().get(key, **options)
+
+    async def put(self, key, value, **options):
+        await self._pause()
+        return await super().put(key, value, **options)
+
+    async def delete(self, key, **options):
+        await self._pause()
+        return await super().delete(key, **options)
+
+    async def members(self, group):
+        await self._pause()
+        return await super().members(group)
+
+    async def append(self, stream, entry, **options):
+        await self._pause()
+        return await super().append(stream, entry, **options)
+
+    async def read(self, positions, *, wait):
+        await self._pause()
+        return await super().read(positions, wait=wait)
+
+    async def end_of(self, stream):
+        await self._pause()
+        return await super().end_of(stream)
+
+
+def test_slow_engines_pass():
+    """Where an operation takes so long that data expires meanwhile, its outcome is not judged."""
+    check_backend(Slow, clock=lambda: MockClock(autojump_threshold=0), examples=40)
 
 
 def test_hypothesis_is_needed(monkeypatch):

@@ -64,7 +64,9 @@ while True:
         if plan == "stay":
             report("asked")
             continue
-        send(b"# HELP calls Calls.\n# TYPE calls counter\ncalls %d\n" % place["number"])
+        send(b"metrics\n# HELP calls Calls.\n# TYPE calls counter\ncalls %d\n" % place["number"])
+    elif word == b"ready":
+        send(b"ready\nok\nabandoned threads: %d\n" % place["number"])
     elif plan != "stay":
         report("retired")
         os._exit(0)

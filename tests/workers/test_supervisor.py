@@ -159,8 +159,11 @@ async def test_from_the_start_to_the_end(service):
     """All workers serve, and end with SIGTERM; its health port says so."""
     service.start()
     pids = await service.serves()
-    lines = [f"worker {number}: pid {pids[number]}, ready" for number in (1, 2)]
-    assert await service.get("/readyz") == (200, "\n".join(["ok", *lines, ""]))
+    lines = ["ok"]
+    for number in (1, 2):
+        lines.append(f"worker {number}: pid {pids[number]}, ready")
+        lines.append(f"worker {number}: abandoned threads: {number}")
+    assert await service.get("/readyz") == (200, "\n".join([*lines, ""]))
     terminate()
     await service.hears("ended", "ended")
     assert await service.end() == 0
@@ -212,7 +215,8 @@ async def test_a_worker_that_dies_is_replaced(service):
     service.plan("serve")
     await service.says_at_last("worker 2 serves again")
     text = (await service.get("/readyz"))[1]
-    assert f"worker 1: pid {first[1]}, ready\nworker 2: pid " in text
+    assert f"worker 1: pid {first[1]}, ready\n" in text
+    assert text.count(", ready\n") == 2
     assert str(first[2]) not in text
     terminate()
     assert await service.end() == 0
@@ -298,7 +302,7 @@ async def test_metrics(service):
 
 async def test_metrics_of_a_worker_that_hangs(service):
     """They are left out; it is not asked again before it has answered."""
-    service.start(count=1, plan="stay", answer=0.01, patience=0.05)
+    service.start(count=1, plan="stay", answers={b"metrics": 0.01}, patience=0.05)
     await service.serves(1)
     for _ in range(3):
         assert (await service.get("/metrics"))[0] == 404

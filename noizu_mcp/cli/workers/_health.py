@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import trio
 
+from ...workers import METRICS, READY
 from ._process import WorkerProcess
 
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
@@ -37,20 +38,30 @@ class Health:
         if path == "/healthz":
             return 200, _TEXT, b"ok\n"
         if path == "/readyz":
-            is_ready = not self.is_ending and any(each.is_ready for each in self._workers())
-            word = "ok" if is_ready else "stopping" if self.is_ending else "starting"
-            lines = [word, *map(str, self._workers()), ""]
-            return 200 if is_ready else 503, _TEXT, "\n".join(lines).encode()
+            status, lines = await self._describe()
+            return status, _TEXT, "".join(f"{line}\n" for line in lines).encode()
         if path == "/metrics":
-            merged = merge(await self._collect())
+            merged = merge(await self._ask_all(METRICS))
             return (200, _METRICS, merged) if merged else (404, _TEXT, _NO_METRICS)
         return 404, _TEXT, b""
 
-    async def _collect(self) -> dict[int, bytes]:
+    async def _describe(self) -> tuple[int, list[str]]:
+        """Describe the workers, and what each of them reports beside `ok`."""
+        details = await self._ask_all(READY)
+        is_ready = bool(details) and not self.is_ending
+        lines = ["ok" if is_ready else "stopping" if self.is_ending else "starting"]
+        for each in self._workers():
+            lines.append(str(each))
+            reported = details.get(each.number, b"").decode().splitlines()[1:]
+            lines += [f"worker {each.number}: {line}" for line in reported]
+        return 200 if is_ready else 503, lines
+
+    async def _ask_all(self, word: bytes) -> dict[int, bytes]:
+        """Ask all workers that are ready; return their answers by their numbers."""
         texts: dict[int, bytes] = {}
 
         async def ask(worker: WorkerProcess) -> None:
-            texts[worker.number] = await worker.metrics()
+            texts[worker.number] = await worker.ask(word)
 
         async with trio.open_nursery() as nursery:
             for each in self._workers():

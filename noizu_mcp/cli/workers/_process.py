@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -12,7 +12,17 @@ import attrs
 import trio
 
 from ...backends import Backend
-from ...workers import METRICS, MOST, RETIRE, VARIABLE, Balance, FrameStream, Place, serve_hub
+from ...workers import (
+    METRICS,
+    MOST,
+    READY,
+    RETIRE,
+    VARIABLE,
+    Balance,
+    FrameStream,
+    Place,
+    serve_hub,
+)
 from .._say import note
 
 
@@ -36,7 +46,8 @@ class Program:
         start: Seconds in which a new worker must be ready, except the very first one.
         first_pause: Seconds before a worker is started again. They double with each time that it
             has ended within a minute.
-        answer: Seconds for the metrics of a worker: longer than a handler should block its loop.
+        answers: Seconds for an answer of a worker, by the word that asks for it. Metrics get longer
+            than a handler should block its loop; a probe waits a second.
     """
 
     command: Sequence[str]
@@ -47,7 +58,7 @@ class Program:
     patience: float
     start: float = 30.0
     first_pause: float = 0.1
-    answer: float = 2.0
+    answers: Mapping[bytes, float] = {READY: 0.5, METRICS: 2.0}
 
     def place(self, number: int, control: socket.socket, hub: socket.socket) -> Place:
         """Return what a worker inherits.
@@ -65,6 +76,19 @@ class Program:
             listeners=self.listeners,
             secret=self.secret,
         )
+
+
+@attrs.define(eq=False)
+class _Question:
+    is_open: bool = False
+    answered: trio.Event = attrs.field(factory=trio.Event)
+    answer: bytes = b""
+
+    def close(self, answer: bytes) -> None:
+        self.is_open = False
+        self.answer = answer
+        self.answered.set()
+        self.answered = trio.Event()
 
 
 class WorkerProcess:
@@ -94,11 +118,9 @@ class WorkerProcess:
         self._process: trio.Process | None = None
         self._patience = trio.CancelScope()
         self._ending = False
-        self._is_asked = False
-        self._answered = trio.Event()
-        self._metrics = b""
-        # `RETIRE` is sent once, and `METRICS` again when it was answered.
-        self._words, self._unsent = trio.open_memory_channel[bytes](2)
+        self._questions: Final = {word: _Question() for word in program.answers}
+        # `RETIRE` is sent once, and each other word again when it was answered.
+        self._words, self._unsent = trio.open_memory_channel[bytes](1 + len(program.answers))
 
     def __str__(self) -> str:
         pid = "none" if self._process is None else self._process.pid
@@ -177,17 +199,25 @@ class WorkerProcess:
         self._ending = True
         self._patience.deadline = trio.current_time() + self._program.patience
 
-    async def metrics(self) -> bytes:
-        """Ask for the metrics; empty if it has none, or does not answer in time."""
-        if not self._is_asked:
-            self._is_asked = True
-            self._words.send_nowait(METRICS)
-        with trio.move_on_after(self._program.answer):
-            await self._answered.wait()
-        return self._metrics
+    async def ask(self, word: bytes) -> bytes:
+        """Ask for a text.
+
+        Args:
+            word: `READY` or `METRICS`.
+
+        Returns:
+            The text; the last one if the worker does not answer in time, and empty without one.
+        """
+        question = self._questions[word]
+        if not question.is_open:
+            question.is_open = True
+            self._words.send_nowait(word)
+        with trio.move_on_after(self._program.answers[word]):
+            await question.answered.wait()
+        return question.answer
 
     async def _attend(self, control: socket.socket) -> None:
-        """Hear that it is ready, and its metrics; tell it what is wanted."""
+        """Hear that it is ready, and its answers; tell it what is wanted."""
         control.setblocking(False)
         frames = FrameStream(trio.SocketStream(trio.socket.from_stdlib_socket(control)), MOST)
         name = await frames.receive()
@@ -198,10 +228,8 @@ class WorkerProcess:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._tell, frames)
             while (text := await frames.receive()) is not None:
-                self._metrics = text
-                self._is_asked = False
-                self._answered.set()
-                self._answered = trio.Event()
+                word, _, answer = text.partition(b"\n")
+                self._questions[word].close(answer)
             nursery.cancel_scope.cancel()
 
     async def _tell(self, frames: FrameStream) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -17,7 +17,6 @@ import trio
 from ..._limits import GRACE
 from ..._util import network_of
 from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
-from ...workers import Balance, SharedSockets
 from ._client_link import HostShare
 from ._forwarded import TrustedProxies
 from ._listeners import ListeningSocket, endpoint, open_listeners
@@ -25,6 +24,9 @@ from ._options import Application, HostOptions, logger
 from ._pool import ConnectionPool
 from ._tls import make_context
 from ._wire import ClientSocket, TlsClientSocket, TlsContext
+
+if TYPE_CHECKING:
+    from ...workers import Balance, SharedSockets
 
 #: Seconds before a process without room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
@@ -81,7 +83,7 @@ class Host:
         listeners: list[ListeningSocket],
         probes: Collection[str],
         health: list[ListeningSocket],
-        balance: Balance | None,
+        balance: "Balance | None",
     ) -> None:
         self.urls: Final = tuple(each.url for each in listeners)
         self.port: Final = listeners[0].port
@@ -192,7 +194,7 @@ class Host:
                     nursery.start_soon(partial(self._accept, each, *places, beside=self._balance))
 
     async def _accept(
-        self, listener: ListeningSocket, *places: HostShare, beside: Balance | None = None
+        self, listener: ListeningSocket, *places: HostShare, beside: "Balance | None" = None
     ) -> None:
         """Accept connections, each in the first of the places that has room for it."""
         # If each turn of a busy loop accepted one, many would wait in the system's queue.
@@ -340,7 +342,7 @@ async def serve_asgi(
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
     probes: Collection[str] = (),
-    shared: SharedSockets | None = None,
+    shared: "SharedSockets | None" = None,
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.

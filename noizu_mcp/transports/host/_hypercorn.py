@@ -20,7 +20,6 @@ import trio
 
 from ..._limits import GRACE
 from ...engine import ThrottledLog, single_failure
-from ...workers import SharedSockets
 from ._forwarded import TrustedProxies
 from ._host import do_nothing, run_connection, say_nothing
 from ._listeners import ListeningSocket, open_listeners
@@ -30,6 +29,8 @@ from ._tls import make_context
 if TYPE_CHECKING:
     from hypercorn.config import Config
     from hypercorn.trio.tcp_server import TCPServer
+
+    from ...workers import SharedSockets
 
 
 @attrs.frozen(eq=False)
@@ -70,7 +71,7 @@ async def serve_hypercorn(
     leaving: Callable[[], object] = say_nothing,
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
-    shared: SharedSockets | None = None,
+    shared: "SharedSockets | None" = None,
     task_status: trio.TaskStatus[HypercornHost] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application on hypercorn, with the arguments and errors of `serve_asgi`.

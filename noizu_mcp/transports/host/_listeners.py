@@ -7,13 +7,15 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
-from ...workers import SharedSockets
 from ._options import HostOptions, ListenError
+
+if TYPE_CHECKING:
+    from ...workers import SharedSockets
 
 #: Attempts to find a port that is free on all addresses. With port 0 the system picks one for the
 #: first address, and another program may use this port on the next address.
@@ -74,7 +76,7 @@ class ListeningSocket:
 
 
 async def open_listeners(
-    host: str, port: int, options: HostOptions, shared: SharedSockets | None = None
+    host: str, port: int, options: HostOptions, shared: "SharedSockets | None" = None
 ) -> list[ListeningSocket]:
     """Listen where the options say, or else on every address of a host.
 

@@ -134,7 +134,7 @@ def test_metrics_of_a_worker(place):
 
 
 def test_a_worker_without_metrics(place, monkeypatch):
-    """It sends an empty text: the library is not installed."""
+    """It sends an empty text where the library is not installed; and the body of `/readyz`."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.telemetry._series", None)
     seen = []
 
@@ -142,9 +142,11 @@ def test_a_worker_without_metrics(place, monkeypatch):
         place.receive()
         place.send(b"metrics")
         seen.append(place.receive())
+        place.send(b"ready")
+        seen.append(place.receive())
 
     place.serve(supervise, "--health-port", "1")
-    assert seen == [b""]
+    assert seen == [b"metrics\n", b"ready\nok\n"]
 
 
 def test_a_worker_that_retires(place):

@@ -217,7 +217,7 @@ class HttpApp:
                 if http.path == "/healthz":
                     await http.respond(200, b"ok\n", [TEXT])
                 elif self._ready:
-                    await http.respond(200, self._details(), [TEXT])
+                    await http.respond(200, self.details(), [TEXT])
                 else:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
@@ -230,7 +230,7 @@ class HttpApp:
             if http.unread:
                 await http.drop_body()  # of a request whose answer is not complete
 
-    def _details(self) -> bytes:
+    def details(self) -> bytes:
         """Return the body of `/readyz`: the server is ready, and these lines list problems.
 
         It is served without a token, so it contains no secrets.

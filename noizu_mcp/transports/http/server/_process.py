@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -17,7 +17,9 @@ from ...host import HostOptions
 from ._app import HttpApp
 from ._http_options import HttpOptions
 from ._serve_http import MARGIN, Serving, SignalScope, make_app, no_signals, serve_app
-from ._worker import Worker
+
+if TYPE_CHECKING:
+    from ._worker import Worker
 
 #: Seconds added to the sum of all timeouts at the end, for a busy machine.
 _SLACK: Final = 0.5
@@ -38,7 +40,7 @@ def run_process(
     *,
     server_name: str,
     parent: int | None = None,
-    worker: Worker | None = None,
+    worker: "Worker | None" = None,
 ) -> None:
     """Serve until a signal arrives; see `run_http` in `_serving.py`, which loads this late."""
     app = make_app(server, options, host)
@@ -58,7 +60,7 @@ def run_process(
         trio.run(_announced, serve, app, parent, worker)
 
 
-def _signals(worker: Worker | None, due: Callable[[], None]) -> SignalScope:
+def _signals(worker: "Worker | None", due: Callable[[], None]) -> SignalScope:
     if worker is None:
         return partial(ending_on_signals, at_once=due)
 
@@ -72,7 +74,7 @@ def _signals(worker: Worker | None, due: Callable[[], None]) -> SignalScope:
 
 
 async def _announced(
-    serve: _Serve, app: HttpApp, parent: int | None, worker: Worker | None
+    serve: _Serve, app: HttpApp, parent: int | None, worker: "Worker | None"
 ) -> None:
     with single_failure():
         async with trio.open_nursery() as watchers:

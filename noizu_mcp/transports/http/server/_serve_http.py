@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Unpack
 
 import attrs
 import trio
@@ -11,13 +11,15 @@ import trio
 from ...._nearest import nearest
 from ....engine import check_on_trio, logger, single_failure
 from ....server import Server
-from ....workers import SharedSockets
 from ..._process_end import ending_on_signals
 from ...host import Host, HostOptions, serve_asgi, serve_hypercorn
 from .._keywords import HostKeywords, HttpKeywords
 from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import is_host
+
+if TYPE_CHECKING:
+    from ....workers import SharedSockets
 
 #: Addresses to listen at that mean every address of this machine.
 _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
@@ -142,7 +144,7 @@ async def serve_app(
     signals: SignalScope,
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
-    shared: SharedSockets | None = None,
+    shared: "SharedSockets | None" = None,
 ) -> None:
     """Serve an application like `serve_http`, on one of the `SERVERS`.
 

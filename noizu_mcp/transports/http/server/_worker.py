@@ -3,9 +3,9 @@
 Theory of operation. The supervisor of `noizu-mcp run --workers` opens the sockets, and starts this
 process with their descriptors in an environment variable. Two socket pairs connect the two
 processes. The *control* carries frames: first the worker sends the name of its server, which says
-that it serves. Then the supervisor sends words, `RETIRE` or `METRICS`, and the worker answers the
-latter with a text. The end of the control is the end of the supervisor, and the worker ends, too.
-The *hub* leads to the records and logs that all workers share.
+that it serves. Then the supervisor sends words: `RETIRE`, or `READY` and `METRICS`, which the
+worker answers with a text. The end of the control is the end of the supervisor, and the worker
+ends, too. The *hub* leads to the records and logs that all workers share.
 """
 
 import json
@@ -20,7 +20,17 @@ import trio
 
 from ....backends import Backend
 from ....telemetry import Metrics
-from ....workers import MOST, RETIRE, VARIABLE, Balance, FrameStream, Hub, Place, SharedSockets
+from ....workers import (
+    MOST,
+    READY,
+    RETIRE,
+    VARIABLE,
+    Balance,
+    FrameStream,
+    Hub,
+    Place,
+    SharedSockets,
+)
 from ..._process_end import do_nothing
 from ._app import HttpApp
 from ._serve_http import Serving
@@ -96,7 +106,8 @@ class Worker:
                         host.retire()
                         nursery.start_soon(self._end_quietly)
                     else:
-                        await frames.send(await self._render())
+                        text = app.details() if word == READY else await self._render()
+                        await frames.send(b"%b\n%b" % (word, text))
             # The supervisor has ended; at once, if it had begun to end before.
             signal.raise_signal(signal.SIGKILL if self.is_ending else signal.SIGTERM)
 
