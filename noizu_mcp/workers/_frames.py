@@ -23,13 +23,19 @@ class FrameStream:
         self._most = most
         self._read = bytearray()
 
-    async def send(self, frame: bytes) -> None:
-        """Send a frame. The caller waits for its end before it sends the next, also if cancelled.
+    @property
+    def has_more(self) -> bool:
+        """Whether `receive` returns a frame without waiting."""
+        return len(self._read) >= _HEAD + int.from_bytes(self._read[:_HEAD], "big")
+
+    async def send(self, *frames: bytes) -> None:
+        """Send frames at once. The caller waits for the end of a call before the next one.
 
         Raises:
             trio.BrokenResourceError: The other process has ended.
         """
-        await self._stream.send_all(len(frame).to_bytes(_HEAD, "big") + frame)
+        parts = [part for each in frames for part in (len(each).to_bytes(_HEAD, "big"), each)]
+        await self._stream.send_all(b"".join(parts))
 
     async def receive(self) -> bytes | None:
         """Receive the next frame; None if the other process has ended, or sends a larger one."""

@@ -34,6 +34,8 @@ from ._frames import FrameStream
 #: Maximum bytes of a message: four times the largest value, or twice the entries that a `read` of
 #: five streams returns.
 _MOST: Final = 64 * MIB
+#: Bytes of answers that are sent without waiting for more of them.
+_TOGETHER: Final = 64 * 1024
 #: Maximum number of operations of one worker that wait for their answers.
 _MAX_WAITING: Final = 1000
 #: Seconds for an answer. The supervisor does nothing else that takes long.
@@ -188,7 +190,11 @@ class Hub(Backend):
     async def _write(self) -> None:
         with suppress(trio.BrokenResourceError):
             async for frame in self._unsent:
-                await self._frames.send(frame)
+                frames = [frame]
+                with suppress(trio.WouldBlock, trio.EndOfChannel):
+                    while True:
+                        frames.append(self._unsent.receive_nowait())
+                await self._frames.send(*frames)
 
     async def _listen(self) -> None:
         while (frame := await self._frames.receive()) is not None:
@@ -224,7 +230,7 @@ async def serve_hub(backend_of: Callable[[str], Backend], end: socket.socket) ->
                 name = arguments["server"]
                 async with backend_of(name).open(name) as opened, trio.open_nursery() as nursery:
                     served = _Served(opened, frames, nursery)
-                    await served.answer(number, "done", [opened.lease, opened.now()])
+                    await served.send(served.pack(number, "done", [opened.lease, opened.now()]))
                     await served.run()
                     nursery.cancel_scope.cancel()
 
@@ -240,6 +246,8 @@ class _Served:
         self._reading = trio.CancelScope()
 
     async def run(self) -> None:
+        # Answers that come together are sent together, up to a size.
+        answers, size = list[bytes](), 0
         while (frame := await self._frames.receive()) is not None:
             (number, name, arguments), blob = _unpack(frame)
             if (of_bytes := _OPERATIONS[name]) is not None:
@@ -249,14 +257,18 @@ class _Served:
                 self._reading = trio.CancelScope()
                 self._nursery.start_soon(self._read, number, arguments, self._reading)
             else:
-                await self.answer(number, *await self._execute(name, arguments))
+                answers.append(self.pack(number, *await self._execute(name, arguments)))
+                size += len(answers[-1])
+            if size > _TOGETHER or not self._frames.has_more:
+                await self.send(*answers)
+                answers, size = [], 0
 
     async def _read(self, number: int, arguments: dict[str, Any], scope: trio.CancelScope) -> None:
         found: _Outcome | None = None
         with scope:
             found = await self._execute("read", arguments)
         if found is not None:  # outside of the scope: an answer is sent as a whole
-            await self.answer(number, *found)
+            await self.send(self.pack(number, *found))
 
     async def _execute(  # noqa: PLR0911 - one for each outcome
         self, name: str, arguments: dict[str, Any]
@@ -286,11 +298,14 @@ class _Served:
         ]
         return "done", heads, b"".join(each or b"" for each in entries)
 
-    async def answer(self, number: int, outcome: str, result: object, blob: bytes = b"") -> None:
+    def pack(self, number: int, outcome: str, result: object, blob: bytes = b"") -> bytes:
         if len(blob) > _MOST // 2:
             outcome, result, blob = "unavailable", "the answer is too large", b""
+        return _pack([number, outcome, self._backend.epoch, result], blob)
+
+    async def send(self, *answers: bytes) -> None:
         async with self._sending:
-            await self._frames.send(_pack([number, outcome, self._backend.epoch, result], blob))
+            await self._frames.send(*answers)
 
 
 def _pack(head: list[object], blob: bytes) -> bytes:

@@ -99,6 +99,20 @@ async def test_many_operations_at_once():
     assert got == {number: b"%d" % number for number in range(200)}
 
 
+async def test_large_answers_that_are_asked_for_at_once():
+    """They arrive whole, also where both processes write more than a socket holds."""
+    async with HubOver(Memory()).open("shop") as hub, trio.open_nursery() as nursery:
+        sizes = []
+
+        async def use(number):
+            await hub.put(str(number), bytes(100_000 + number), ttl=60)
+            sizes.append(len((await hub.get(str(number))).value))
+
+        for number in range(50):
+            nursery.start_soon(use, number)
+    assert sorted(sizes) == [100_000 + number for number in range(50)]
+
+
 async def test_what_the_backend_refuses_is_told(caplog):
     """A lack of memory keeps its text, and a bug of the backend is in the log of its process."""
     async with HubOver(Broken(memory=1000)).open("shop") as hub:
