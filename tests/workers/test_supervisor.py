@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -50,14 +51,15 @@ class Service:
 
     def __init__(self, folder, news, nursery, balance):
         self._plan, self._news = Path(folder) / "plan", news
+        self.news_path = Path(folder) / "news"
         self._nursery = nursery
-        words = sys.executable, "-I", "-S", SCRIPT, self._plan, Path(folder) / "news"
+        words = sys.executable, "-I", "-S", SCRIPT, self._plan, self.news_path
         self.program = {
             "command": list(map(str, words)),
             "listeners": [],
             "balance": balance.fileno(),
             "secret": "secret",
-            "backend_of": lambda _name: Memory(),
+            "backend_of": cache(lambda _name: Memory()),
             "patience": PATIENCE,
             "first_pause": 0.001,
         }
@@ -239,6 +241,40 @@ async def test_sighup_replaces_all(service):
     terminate()
     await service.hears("ended", "ended")
     assert await service.end() == 0
+
+
+async def test_a_terminal_that_is_closed(service):
+    """Its SIGHUP ends the service: the port must not stay in use without a sign of it."""
+    master, slave = os.openpty()
+    before = os.dup(0)
+    os.dup2(slave, 0)
+    try:
+        service.start()
+        await service.serves()
+        os.close(master)
+        hang_up()
+        await service.hears("ended", "ended")
+        assert await service.end() == 0
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(slave)
+
+
+@pytest.mark.slow
+async def test_workers_share_what_the_supervisor_keeps(service):
+    """They count together, and a worker that replaces another one goes on."""
+    words = map(str, (sys.executable, SCRIPT.with_name("counting_worker.py"), service.news_path))
+    service.start(command=list(words))
+    counts = await service.hears("counted", "counted")
+    assert max(counts.values()) == 100
+    await service.says("shop serves at")
+    hang_up()
+    counts = await service.hears("counted", "counted")
+    assert max(counts.values()) == 200
+    await service.says_at_last("all workers are replaced")
+    terminate()
+    await service.end()
 
 
 @pytest.mark.parametrize("plan", ["fail", "hang"])

@@ -12,6 +12,7 @@ second signal ends the supervisor at once, as it ends every server of this packa
 the end of their controls, and follow.
 """
 
+import os
 import secrets
 import signal
 import sys
@@ -141,6 +142,7 @@ class Supervisor:
         self._running: set[WorkerProcess] = set()
         self._serving: Final = trio.CancelScope()
         self._hangup = trio.Event()
+        self._terminals = [each for each in range(3) if os.isatty(each)]
         self._processes: trio.Nursery
 
     async def run(self, where: str) -> int:
@@ -187,7 +189,10 @@ class Supervisor:
                 await self._replace_all()
 
     def _note_hangup(self) -> None:
-        self._hangup.set()
+        if all(map(os.isatty, self._terminals)):
+            self._hangup.set()
+        else:  # the system sends the signal, too, when a terminal is closed
+            self._end()
 
     def _end(self) -> None:
         self.health.is_ending = True
