@@ -250,14 +250,12 @@ class _Served:
         answers, size = list[bytes](), 0
         while (frame := await self._frames.receive()) is not None:
             (number, name, arguments), blob = _unpack(frame)
-            if (of_bytes := _OPERATIONS[name]) is not None:
-                arguments[of_bytes] = blob
             if arguments.get("wait"):
                 self._reading.cancel()
                 self._reading = trio.CancelScope()
                 self._nursery.start_soon(self._read, number, arguments, self._reading)
             else:
-                answers.append(self.pack(number, *await self._execute(name, arguments)))
+                answers.append(self.pack(number, *await self._execute(name, arguments, blob)))
                 size += len(answers[-1])
             if size > _TOGETHER or not self._frames.has_more:
                 await self.send(*answers)
@@ -266,14 +264,16 @@ class _Served:
     async def _read(self, number: int, arguments: dict[str, Any], scope: trio.CancelScope) -> None:
         found: _Outcome | None = None
         with scope:
-            found = await self._execute("read", arguments)
+            found = await self._execute("read", arguments, b"")
         if found is not None:  # outside of the scope: an answer is sent as a whole
             await self.send(self.pack(number, *found))
 
     async def _execute(  # noqa: PLR0911 - one for each outcome
-        self, name: str, arguments: dict[str, Any]
+        self, name: str, arguments: dict[str, Any], blob: bytes
     ) -> _Outcome:
         try:
+            if (of_bytes := _OPERATIONS[name]) is not None:
+                arguments[of_bytes] = blob
             result = await getattr(self._backend, name)(**arguments)
         except Conflict as error:
             return "conflict", error.version, b""
@@ -284,7 +284,8 @@ class _Served:
         except BackendUnavailable as error:
             return "unavailable", str(error), b""
         except Exception:
-            # One operation of one worker must not end the service.
+            # One operation of one worker must not end the service. After an upgrade of this package
+            # and a SIGHUP the workers are newer than their supervisor.
             logger.exception("an operation of a worker failed: %s", name)
             return "unavailable", "the log of the supervisor has the reason", b""
         if isinstance(result, Record):

@@ -50,7 +50,7 @@ def one_end():
 def test_it_keeps_the_contract():
     """It passes the suite of all engines."""
     check_backend(
-        lambda: HubOver(Memory()), clock=lambda: MockClock(autojump_threshold=0.01), examples=10
+        lambda: HubOver(Memory()), clock=lambda: MockClock(autojump_threshold=0.01), examples=3
     )
 
 
@@ -192,6 +192,23 @@ async def test_more_operations_than_wait():
                 for number in range(1100):
                     crowd.start_soon(use, number)
         assert outcomes.count("refused") == 1100 - outcomes.count(None) > 0
+
+
+async def test_an_operation_of_a_newer_version(caplog):
+    """It fails, and others go on: workers may be newer than their supervisor."""
+
+    class NewerHub(Hub):
+        async def newest(self):
+            return await self._ask("newest")
+
+    here, there = socket.socketpair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_hub, lambda _name: Memory(), there)
+        async with NewerHub(here).open("shop") as hub:
+            with pytest.raises(BackendUnavailable, match="the log of the supervisor"):
+                await hub.newest()
+            assert await hub.get("key") is None
+    assert "an operation of a worker failed: newest" in caplog.text
 
 
 async def test_a_worker_that_never_opens_it():
