@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Unpack
 
 import attrs
 import trio
@@ -17,6 +17,9 @@ from .._keywords import HostKeywords, HttpKeywords
 from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import is_host
+
+if TYPE_CHECKING:
+    from ....workers import SharedSockets
 
 #: Addresses to listen at that mean every address of this machine.
 _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
@@ -45,6 +48,10 @@ class Serving(Protocol):
     @property
     def urls(self) -> tuple[str, ...]:
         """The URLs on which it listens."""
+        ...
+
+    def retire(self) -> None:
+        """Accept no more connections."""
         ...
 
     def stop(self) -> None:
@@ -137,8 +144,11 @@ async def serve_app(
     signals: SignalScope,
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
+    shared: "SharedSockets | None" = None,
 ) -> None:
     """Serve an application like `serve_http`, on one of the `SERVERS`.
+
+    With `shared` it accepts from these sockets, which listen already.
 
     Raises:
         ValueError: The server is unknown.
@@ -158,6 +168,7 @@ async def serve_app(
         leaving=app.leave,
         stopping=app.settle,
         grace=app.options.limits.grace + MARGIN,
+        shared=shared,
     )
     serving: Serving | None = None
 
