@@ -10,6 +10,7 @@ and so on, so that a process that hangs slows the others down for a few millisec
 
 import mmap
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -31,14 +32,17 @@ _BYTES: Final = 8
 
 def open_balance(count: int) -> IO[bytes]:
     """Make the shared memory of a number of processes, as a file that only they can open."""
-    # A container may have no folder that can be written to.
-    in_memory = getattr(os, "memfd_create", None)
-    file: IO[bytes] = (
-        os.fdopen(in_memory("noizu-mcp"), "w+b") if in_memory else tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes both
-    )
-    file.write(_ABSENT.to_bytes(_BYTES, "little", signed=True) * (_SLOT * count))
+    file = _open_file()
+    file.write(_ABSENT.to_bytes(_BYTES, sys.byteorder, signed=True) * (_SLOT * count))
     file.flush()
     return file
+
+
+def _open_file() -> IO[bytes]:
+    # A container may have no folder that can be written to.
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("noizu-mcp"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 class Balance:

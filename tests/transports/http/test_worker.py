@@ -34,7 +34,7 @@ class Place:
         self._file.write_text(SERVER)
         self._listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/mcp"
-        balance = stack.enter_context(open_balance(1))
+        balance = stack.enter_context(open_balance(2))
         self.control, self.its_control = map(stack.enter_context, socket.socketpair())
         self.hub, self.its_hub = map(stack.enter_context, socket.socketpair())
         self.text = json.dumps(
@@ -113,6 +113,14 @@ def test_a_worker_serves_until_its_supervisor_ends(place, capfd):
     assert VARIABLE not in os.environ
     assert seen == [b"small", 200]
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_one_of_all_workers_warns(place, monkeypatch, caplog, number):
+    """The options are the same for all of them."""
+    monkeypatch.setenv(VARIABLE, json.dumps({**json.loads(place.text), "number": number}))
+    place.serve(place.receive, "--host", "0.0.0.0")
+    assert caplog.text.count("listening at every address") == (number == 1)
 
 
 def test_metrics_of_a_worker(place):

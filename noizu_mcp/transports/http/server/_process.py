@@ -1,5 +1,6 @@
 """Serving over HTTP as the main job of a process, which ends in time whatever its handlers do."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import trio
 from ...._util import in_main_thread
 from ....engine import logger, single_failure
 from ....jsonrpc import Request
-from ....server import Server
+from ....server import KEYS_VARIABLE, Server
 from ..._process_end import do_nothing, ending_on_signals, ending_within, parent_exit
 from ...host import HostOptions
 from ._app import HttpApp
@@ -44,9 +45,18 @@ def run_process(
     worker: "Worker | None" = None,
 ) -> None:
     """Serve until a signal arrives; see `run_http` in `_serving.py`, which loads this late."""
-    if worker is not None and backend_of(options, server) is None:
-        options = attrs.evolve(options, backend=worker.backend())
+<<<<<<< HEAD
+    if worker is not None:
+        if backend_of(options, server) is None:
+            options = attrs.evolve(options, backend=worker.backend())
+        elif os.environ.get(KEYS_VARIABLE) == worker.secret:
+            # The key of this supervisor: processes on other machines do not have it.
+            del os.environ[KEYS_VARIABLE]
     app = make_app(server, options, host)
+=======
+    # Of several workers one says what is wrong with the options.
+    app = make_app(server, options, host, warns=worker is None or worker.is_first)
+>>>>>>> workers
     seconds = longest_end(options, host_options)
     # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.
     with ending_within(seconds, partial(say_overdue, app, seconds)) as due:

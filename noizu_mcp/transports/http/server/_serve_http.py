@@ -130,9 +130,9 @@ def read_options(given: HostKeywords) -> tuple[HttpOptions, HostOptions]:
     return HttpOptions(**options), HostOptions(**rest)
 
 
-def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
-    """Make the application that `serve_app` serves on an address."""
-    return HttpApp(server, reachable(options, host))
+def make_app(server: Server, options: HttpOptions, host: str, *, warns: bool = True) -> HttpApp:
+    """Make the application that `serve_app` serves on an address; see `reachable`."""
+    return HttpApp(server, reachable(options, host, warns=warns))
 
 
 async def serve_app(
@@ -186,7 +186,7 @@ async def serve_app(
             task_status.started(serving)
 
 
-def reachable(options: HttpOptions, host: str) -> HttpOptions:
+def reachable(options: HttpOptions, host: str, *, warns: bool = True) -> HttpOptions:
     """Add the address to the allowed hosts; warn if remote clients would be refused."""
     if options.allowed_hosts is not None or host in LOCAL_HOSTS:
         return options
@@ -194,10 +194,11 @@ def reachable(options: HttpOptions, host: str) -> HttpOptions:
     name = f"[{bare}]" if ":" in bare else bare
     if host not in _ANY and is_host(name):
         return attrs.evolve(options, allowed_hosts=(*LOCAL_HOSTS, name))
-    logger.warning(
-        "listening at %s, but serving only those who ask for %s: set allowed_hosts (--allow-host)"
-        " to the names that clients use",
-        "every address" if host in _ANY else ascii(host),
-        ", ".join(LOCAL_HOSTS),
-    )
+    if warns:
+        logger.warning(
+            "listening at %s, but serving only those who ask for %s: set allowed_hosts"
+            " (--allow-host) to the names that clients use",
+            "every address" if host in _ANY else ascii(host),
+            ", ".join(LOCAL_HOSTS),
+        )
     return options

@@ -72,6 +72,11 @@ class Worker:
         sockets = SharedSockets(place.listeners, balance)
         return cls(sockets, place.secret, place)
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it has the first place."""
+        return self._place.number == 1
+
     def backend(self) -> Backend:
         """Return the backend of all workers of the supervisor; for one call."""
         return Hub(socket.socket(fileno=self._place.hub))
