@@ -45,18 +45,14 @@ def run_process(
     worker: "Worker | None" = None,
 ) -> None:
     """Serve until a signal arrives; see `run_http` in `_serving.py`, which loads this late."""
-<<<<<<< HEAD
     if worker is not None:
         if backend_of(options, server) is None:
             options = attrs.evolve(options, backend=worker.backend())
         elif os.environ.get(KEYS_VARIABLE) == worker.secret:
             # The key of this supervisor: processes on other machines do not have it.
             del os.environ[KEYS_VARIABLE]
-    app = make_app(server, options, host)
-=======
     # Of several workers one says what is wrong with the options.
     app = make_app(server, options, host, warns=worker is None or worker.is_first)
->>>>>>> workers
     seconds = longest_end(options, host_options)
     # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.
     with ending_within(seconds, partial(say_overdue, app, seconds)) as due:
