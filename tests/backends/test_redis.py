@@ -63,7 +63,7 @@ async def test_tls(tmp_path):
         async with backend.open("shop") as shared:
             await shared.put("key", b"x", ttl=60.0)
             assert (await shared.get("key")).value == b"x"
-        stranger = Redis(f"rediss://127.0.0.1:{port}", connect_timeout=0.5)
+        stranger = Redis(f"rediss://127.0.0.1:{port}", connect_timeout=1.0)
         with pytest.raises(BackendUnavailable, match=rf"127\.0\.0\.1:{port}: .*certificate"):
             async with stranger.open("shop"):
                 pass
@@ -237,7 +237,9 @@ async def test_too_many_operations_are_refused(redis, prefix):
 async def test_waiting_bytes_have_a_bound(redis, prefix):
     """Operations that wait hold at most 24 MiB of values."""
     stored, refused = [], []
-    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+    async with Redis(redis.url, prefix=prefix, timeout=30.0).open("shop") as backend:
+        # Redis then has the script, which would be sent again with the value.
+        await backend.put("small", b"", ttl=1.0)
 
         async def put(number):
             try:
@@ -355,7 +357,7 @@ async def open_briefly(backend):
 async def test_an_empty_port(caplog):
     """Where no server listens, the line has host and port, and nothing is logged."""
     port = free_port()
-    text = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=0.2))
+    text = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=1.0))
 
     assert text == f"no Redis answers at 127.0.0.1:{port}: Connection refused"
     assert caplog.records == []
@@ -406,7 +408,7 @@ async def test_servers_that_do_not_fit(answer, text, caplog):
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         port = listener.socket.getsockname()[1]
         nursery.start_soon(partial(trio.serve_listeners, talk, [listener]))
-        line = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=0.5))
+        line = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=1.0))
         nursery.cancel_scope.cancel()
 
     assert text in line
@@ -426,7 +428,7 @@ async def test_wrong_passwords(caplog):
 
 async def test_a_database_that_is_not_there(redis):
     """The number of the database is in the line."""
-    text = await open_briefly(Redis(f"{redis.url}?db=99", connect_timeout=0.3))
+    text = await open_briefly(Redis(f"{redis.url}?db=99", connect_timeout=1.0))
 
     assert text == f"Redis at {redis.place} cannot be used: DB (database 99)"
 
