@@ -312,7 +312,7 @@ async def test_after_an_outage_a_task_that_was_given_up_runs_again_here(autojump
 
 
 async def test_in_an_outage_own_tasks_are_served(autojump_clock):
-    """An end is told once it is stored; new tasks are refused, or run in their request."""
+    """Clients see an end once it is stored; new tasks are refused, or run in their request."""
     async with fleet() as them:
         id_ = await them.begin(0, "work")
         listener = them.listen(0, id_)
