@@ -18,6 +18,7 @@ LAYERS: dict[str, set[str]] = {
     "auth": {"types", "jsonrpc"},
     "uri": set(),
     "backends": set(),
+    "workers": {"backends"},
     "schema": {"jsonrpc"},
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
@@ -28,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     | {"uri", "skills", "events", "backends"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "events", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "events", "server"}
-    | {"telemetry", "backends"},
+    | {"telemetry", "backends", "workers"},
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "skills", "events"},
     "aio": {"types", "engine", "transports", "client"},
@@ -40,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "check": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "models", "engine"}
     | {"server", "transports", "client", "testing"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "check", "auth", "models", "remote"},
+    | {"client", "testing", "check", "auth", "models", "remote", "backends", "workers"},
 }
 # Files at the root below all layers, in their own order.
 BELOW = (

@@ -380,7 +380,8 @@ names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
-| `noizu_mcp.components`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
+| `noizu_mcp.components`, `noizu_mcp.workers`, `noizu_mcp.cli.workers`, \
+`noizu_mcp.openapi`, `noizu_mcp.remote`, \
 `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.events`, `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, \

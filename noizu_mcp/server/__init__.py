@@ -25,6 +25,7 @@ from .registry._collection import RunningSet as RunningSet
 from .registry._pages import PAGE_SIZE as PAGE_SIZE
 from .registry._registry import Registry as Registry
 from .registry._server_options import BACKEND_VARIABLE as BACKEND_VARIABLE
+from .registry._server_options import KEYS_VARIABLE as KEYS_VARIABLE
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 from .registry._server_options import read_backend as read_backend
