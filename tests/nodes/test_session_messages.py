@@ -59,7 +59,7 @@ def roots_for(question):
 
 
 async def test_a_question_is_answered_at_any_node(autojump_clock):
-    """The handler gets the answer, also one that does not fit into an entry of a log."""
+    """The handler gets the answer, also where it does not fit into an entry of a log."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session(capabilities=ASKED)
         for name in ("Ann", "x" * 100_000):
@@ -71,7 +71,7 @@ async def test_a_question_is_answered_at_any_node(autojump_clock):
 
 
 async def test_an_error_is_an_answer(autojump_clock):
-    """A refusal of the client, and one that is malformed, end the wait."""
+    """A refusal of the client, and a malformed answer, end the wait."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session(capabilities=ASKED)
         for answer, status in (
@@ -158,7 +158,7 @@ async def test_a_batch_is_divided(autojump_clock):
         assert (await second.post([])).status == 400
 
 
-async def test_answers_to_nobody_are_dropped(autojump_clock):
+async def test_answers_without_a_question_are_dropped(autojump_clock):
     """A malformed request, and an answer to a node that is gone, do nothing."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()

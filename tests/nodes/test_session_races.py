@@ -333,7 +333,7 @@ async def test_any_change_of_the_log_is_told(autojump_clock):
 
 
 async def test_a_log_that_is_long_is_not_read(autojump_clock):
-    """A client that was away for long, or says so, is told that anything may have changed."""
+    """A client that was away for long, or says so, hears that anything may have changed."""
     async with fleet(Watched) as nodes:
         first, second = await nodes.session()
         for number in range(1100):
@@ -345,7 +345,7 @@ async def test_a_log_that_is_long_is_not_read(autojump_clock):
 
 
 async def test_readers_that_replace_each_other_at_once(autojump_clock):
-    """The last one is told of changes, and the others end."""
+    """The last one gets the changes, and the others end."""
     backend = Slow(lease=LEASE)
     async with fleet(Watched, backend=backend) as nodes:
         _, second = await nodes.session()

@@ -112,7 +112,7 @@ async def test_changes_of_each_node_are_told_where_the_reader_is(autojump_clock)
 
 
 async def test_a_change_here_reaches_the_reader_at_any_node(autojump_clock):
-    """Only this session is told, also where nobody reads yet."""
+    """Only this session gets it, also before it has a reader."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()
         other = (await nodes.session())[1].get()
@@ -164,7 +164,7 @@ async def test_changes_between_two_get_streams_are_told_on_the_second(autojump_c
 
 
 async def test_a_lost_place_is_told_of_everything(autojump_clock):
-    """An id with another position, and one that is malformed, mean any change."""
+    """An id with another position, and a malformed id, mean any change."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()
         await first.post(watch())

@@ -137,7 +137,7 @@ async def test_an_outage(autojump_clock, caplog):
 
 
 async def test_a_copy_is_served_only_while_it_was_confirmed_lately(autojump_clock):
-    """After `session_idle` seconds nobody knows whether the session lives."""
+    """After `session_idle` seconds it is unknown whether the session lives."""
     async with fleet(Shop, limits={"session_idle": 50.0}) as nodes:
         first, _ = await nodes.session()
         stream = first.get()
@@ -196,7 +196,7 @@ async def test_streams_in_an_outage(autojump_clock):
 
 
 async def test_a_reader_that_leaves_in_an_outage(autojump_clock):
-    """The next one is told of more than it missed."""
+    """The next one gets more than it missed."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()
         for leaves_before in (True, False):
