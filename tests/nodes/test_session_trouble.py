@@ -331,6 +331,21 @@ async def test_a_change_of_a_node_that_knew_more(autojump_clock):
         assert text == "[('a', '1'), ('b', '1'), ('late', 1)] debug"
 
 
+async def test_a_node_that_hears_nothing_knew_more(autojump_clock):
+    """Its own request finds the older copy in the record, and replaces it."""
+    async with fleet(Shop) as nodes:
+        first, second = await nodes.session()
+        await first.post(put())
+        await second.post(put("b"))
+        nodes.lines[1].failing = {"read"}
+        await trio.sleep(6.2)  # between two renewals, which show the loss
+        nodes.backend.clear()
+        assert text_of(await first.post(call("get"))) == "[('a', '1')] debug"
+        for session in (second, first):
+            assert text_of(await session.post(call("get"))) == "[('a', '1'), ('b', '1')] debug"
+        nodes.lines[1].failing = set()
+
+
 async def test_a_loss_that_the_epoch_does_not_show(autojump_clock):
     """A write and a read right after the loss find the session."""
 

@@ -387,8 +387,7 @@ class SharedSessions(Sessions):
             session.confirm(stored)
 
     def _take_restored(self, session: SharedSession) -> None:
-        if session.is_recent:
-            self.write_soon(partial(self.write_again, session))
+        self.write_soon(partial(self.write_again, session))
 
     async def write_again(self, session: SharedSession) -> None:
         """Write the record of a copy, which the backend has lost.

@@ -11,8 +11,8 @@ follows the log (`follow`). If it ends without an end, because the node is dead,
 error in place of its answer.
 
 The log of an answer is bounded by the events that its node stores, and what waits to be appended
-while the backend cannot be reached by `HttpLimits.history`. A lost entry is a lost event, like one
-that was dropped from a full `EventLog`.
+while the backend cannot be reached by `HttpLimits.history`. A lost entry is a lost event, as
+if a full `EventLog` had dropped it.
 """
 
 from collections import deque
