@@ -201,7 +201,9 @@ class HttpExchange:
         more = message.get("more_body", False)
         if not (self._over or self._connection.gone):
             if message["type"] == "http.response.body":
-                await self._send_part(message.get("body", b""), more)
+                pieces = self._compose(message.get("body", b""), more)
+                await self._connection.write(*pieces)
+                self.answered = self._complete
             elif message["type"] != "http.response.start" or self._start is not None:
                 raise RuntimeError(f"{message['type']} must not be sent here")
             else:
@@ -240,7 +242,8 @@ class HttpExchange:
         if on_gone is not None:
             on_gone()
 
-    async def _send_part(self, body: bytes, more: bool) -> None:
+    def _compose(self, body: bytes, more: bool) -> tuple[bytes, bytes, bytes]:
+        """Frame a part of the answer: the bytes before it, the part, the bytes after it."""
         if self._start is None or self._complete:
             when = "after the end of the answer" if self._complete else "before http.response.start"
             raise RuntimeError(f"http.response.body must not be sent {when}")
@@ -258,8 +261,7 @@ class HttpExchange:
             if not more:
                 after += b"0\r\n\r\n"
         self._unsent, self._begun, self._complete = b"", True, not more
-        await self._connection.write(before, body, after)
-        self.answered = self._complete
+        return before, body, after
 
     def _compose_head(self, body: bytes, more: bool) -> bytes:
         """Make the head of the answer, once the first part of its body is known."""
