@@ -25,6 +25,10 @@ from .registry._pages import PAGE_SIZE as PAGE_SIZE
 from .registry._registry import Registry as Registry
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
+from .threads._abandoned import AbandonedThreads as AbandonedThreads
+from .threads._abandoned import TooManyAbandoned as TooManyAbandoned
+from .threads._fair_limiter import FairLimiter as FairLimiter
+from .threads._fair_limiter import QueueFull as QueueFull
 
 _LATE = {
     ".policies._shipped": "AllowTools DenyTools RateLimit TimeWindow",

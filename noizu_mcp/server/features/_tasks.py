@@ -17,7 +17,7 @@ import trio
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec
-from ...engine import ClientShare, Job
+from ...engine import Job
 from ...events import EventEmitter
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Dispatch, Envelope
@@ -32,6 +32,7 @@ from ..calls._invoke import ending_of
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
 from ..tasks._running_task import RunningTask
+from ..threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
@@ -144,7 +145,7 @@ class TaskRequest(ServerRequest):
         # Nothing may be sent on the channel of the request after its answer.
         self.answered = True
         self.task = task
-        self.asker = LiveAsker(task, before)
+        self.asker = LiveAsker(task, task, before)
         self.task_start = task_start
         self._emitter = emitter
 

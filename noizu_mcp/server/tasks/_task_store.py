@@ -19,7 +19,7 @@ import trio
 
 from ..._errors import McpError
 from ..._limits import PART, Limits
-from ...engine import crashes_logged
+from ...engine import SpawnTask, crashes_logged
 from ...events import Telemetry
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ..calls._emitters import TaskEmitter
@@ -28,7 +28,6 @@ from ..registry._server_options import ServerOptions
 from ._running_task import RunningTask
 from ._task_change import TaskChange
 
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 #: The rest of a call; returns its result in wire format.
 Work = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -163,7 +162,7 @@ class TaskStore:
     def __init__(
         self,
         options: ServerOptions,
-        spawn: Spawn,
+        spawn: SpawnTask,
         telemetry: Telemetry,
         memory: TaskMemory | None = None,
     ) -> None:
