@@ -7,7 +7,6 @@ bytes are lost between them.
 
 import abc
 import time
-from collections.abc import Callable
 from functools import cache, lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -16,7 +15,6 @@ from wsgiref.handlers import format_date_time
 import attrs
 import trio
 
-from ._head import RequestHead, head_reader
 from ._options import PACE, Application, HostOptions
 from ._pool import ConnectionPool
 from ._wire import ClientSocket
@@ -36,7 +34,6 @@ class HostShare:
         keeps_scope: True if the scope of one request may stay entered for the next one: the
             application enters it before any other, as `HttpApp` does without middleware.
         stopping: True once connections close after their current answers.
-        read_head: Parses the head of a request.
     """
 
     app: Application
@@ -45,7 +42,6 @@ class HostShare:
     nursery: trio.Nursery
     keeps_scope: bool = False
     stopping: bool = False
-    read_head: Callable[[bytes], RequestHead] = attrs.field(factory=head_reader)
 
 
 class ClientLink(abc.ABC):

@@ -222,7 +222,7 @@ class HostConnection(ClientLink):
         if end >= 0:
             end += len(_HEAD_END)
             self.data = data[end:]
-            return self.host.read_head(data[:end])
+            return RequestHead(data[:end])
         if data not in (b"", b"\r"):
             check_beginning(data[: limit + 1])
         if len(data) > limit:

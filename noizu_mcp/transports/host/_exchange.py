@@ -125,8 +125,7 @@ class HttpExchange:
             "raw_path": head.raw_path,
             "query_string": head.query,
             "root_path": "",
-            # A copy: an application may change it, and other requests may have the same head.
-            "headers": head.headers.copy(),
+            "headers": head.headers,
             "client": connection.client,
             "server": connection.server,
             "extensions": {

@@ -8,8 +8,6 @@ sections 2.2, 3, 5 and 6.
 """
 
 import re
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -23,10 +21,6 @@ VERSION_NOT_SUPPORTED: Final = 505
 #: Maximum headers of one request. Each takes more memory than its bytes on the wire, so a limit on
 #: bytes is not enough; browsers and proxies send about forty.
 MAX_HEADERS: Final = 200
-
-#: Heads that are remembered, and the maximum bytes of each: together at most about 2 MiB.
-_REMEMBERED: Final = 256
-_MEMORABLE: Final = 2048
 
 #: A request line with single spaces (RFC 9112 section 3), and a target without a fragment.
 _REQUEST_LINE: Final = re.compile(
@@ -182,15 +176,6 @@ class RequestHead:
         elif named.lower() != host.lower():
             raise BadRequest
         return rest if rest.startswith(b"/") else b"/" + rest
-
-
-def head_reader() -> Callable[[bytes], RequestHead]:
-    """Make a function that parses heads, and remembers the latest ones.
-
-    A client repeats its headers in each request, and parsing them takes as long as an echo.
-    """
-    remembered = lru_cache(maxsize=_REMEMBERED)(RequestHead)
-    return lambda data: remembered(data) if len(data) <= _MEMORABLE else RequestHead(data)
 
 
 def check_beginning(data: bytes) -> None:
