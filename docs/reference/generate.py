@@ -285,6 +285,9 @@ INTERNAL = {
         "slots",
     },
     "Context": {"retry"},
+    **dict.fromkeys(
+        ("Policy", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"), {"is_shared"}
+    ),
     "Backend": _OPERATIONS,
     "Redis": _ENGINE,
     "Memory": _ENGINE,
