@@ -43,7 +43,7 @@ class TaskScope:
         keeps: True while the end of a block leaves the scope entered.
     """
 
-    __slots__ = ("_on_each_wait", "_task", "keeps", "on_wait", "scope")
+    __slots__ = ("_is_clean", "_on_each_wait", "_task", "keeps", "on_wait", "scope")
 
     def __init__(
         self, on_each_wait: Callable[[], object] | None = None, *, keeps: bool = False
@@ -51,6 +51,7 @@ class TaskScope:
         self.on_wait: Callable[[], object] | None = None
         self.scope: trio.CancelScope | None = None
         self.keeps = keeps
+        self._is_clean = True  # nothing can have changed the scope since a block has left it
         self._on_each_wait = on_each_wait
         self._task: trio.lowlevel.Task | None = None  # while `run` is running
 
@@ -59,6 +60,7 @@ class TaskScope:
         if self.scope is None:
             self.scope = trio.CancelScope()
             self.scope.__enter__()
+        self._is_clean = False
         return self.scope
 
     def is_current(self) -> bool:
@@ -89,6 +91,9 @@ class TaskScope:
         if scope is None:
             return False
         if self.keeps and error is None:
+            if self._is_clean:
+                return False
+            self._is_clean = True
             if scope.deadline != math.inf:
                 scope.deadline = math.inf
             if not scope.cancel_called:

@@ -20,7 +20,7 @@ import trio
 
 from .._errors import ConnectionClosed, McpError, RequestTimeout
 from .._value import JSONMapping
-from ..jsonrpc import ErrorResponse, Id, Rendered, Response
+from ..jsonrpc import ErrorResponse, Id, Response
 from ._failure import crashes_logged
 
 #: A request ends after this many times its timeout, however much progress it reports: without a
@@ -99,7 +99,7 @@ class PendingRequest:
         """
         await self._arrived.wait()
         outcome = self._outcome
-        if isinstance(outcome, Response) and not isinstance(outcome.result, Rendered):
+        if isinstance(outcome, Response) and not isinstance(outcome.result, tuple):
             return outcome.result
         if isinstance(outcome, ErrorResponse):
             raise McpError(outcome.code, outcome.message, outcome.data)

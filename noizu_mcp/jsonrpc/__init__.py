@@ -20,6 +20,7 @@ from ._encode import encode_error as encode_error
 from ._encode import encode_result as encode_result
 from ._encode import render as render
 from ._encode import render_sorted as render_sorted
+from ._encode import render_text as render_text
 from ._lines import HEAD as HEAD
 from ._lines import LineBuffer as LineBuffer
 from ._lines import Oversized as Oversized

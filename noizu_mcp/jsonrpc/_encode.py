@@ -87,9 +87,17 @@ def render(value: object) -> bytes:
         TypeError: It holds something that JSON has no form for.
     """
     try:
-        text = _write(value)
+        return _to_bytes(_write(value))
     except RecursionError:
         raise ValueError("the value contains itself or nests too deep") from None
+
+
+def render_text(text: str) -> bytes:
+    """Write a JSON string, as `render` does."""
+    return _to_bytes(json.encoder.encode_basestring(text))
+
+
+def _to_bytes(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -116,10 +124,9 @@ def encode(message: Message) -> bytes:
 
 
 def encode_result(id_: Id, result: Mapping[str, object] | Rendered) -> bytes:
-    """Write a response; only the texts of a `Rendered` result are encoded. Raises as `render`."""
-    if type(result) is Rendered:
-        parts = [part if type(part) is bytes else render(part) for part in result]
-        return b"".join((b'{"jsonrpc":"2.0","id":', _render_id(id_), b',"result":', *parts, b"}"))
+    """Write a response; a `Rendered` result is JSON text already. Raises as `render`."""
+    if isinstance(result, tuple):
+        return b"".join((b'{"jsonrpc":"2.0","id":', _render_id(id_), b',"result":', *result, b"}"))
     return render({"jsonrpc": "2.0", "id": id_, "result": result})
 
 

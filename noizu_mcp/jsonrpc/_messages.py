@@ -13,14 +13,9 @@ from .._value import JSONObject
 Id = str | int
 
 
-class Rendered(tuple[bytes | str, ...]):
-    """A result in pieces: bytes are JSON text, UTF-8 and compact; a text becomes a JSON string.
-
-    They are joined once, with the rest of the answer: each step that added something around a long
-    text would have to copy it.
-    """
-
-    __slots__ = ()
+#: A result in pieces of JSON text, UTF-8 and compact. They are joined once, with the rest of the
+#: answer: each step that added something around a long text would have to copy it.
+Rendered = tuple[bytes, ...]
 
 
 class Request(NamedTuple):

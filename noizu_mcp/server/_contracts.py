@@ -313,8 +313,8 @@ class AnswerableRequest(HandledRequest, Protocol):
     def complete(self, result: JSONMapping) -> None:
         """Answer with a complete result."""
 
-    def complete_rendered(self, *members: bytes | str) -> None:
-        """Answer with the members of a result as JSON, or texts that become JSON strings."""
+    def complete_rendered(self, *members: bytes) -> None:
+        """Answer with the members of a result, which are JSON text already."""
 
     def send_failure(self, error: BaseException) -> None:
         """Answer with the error that the handler raised."""

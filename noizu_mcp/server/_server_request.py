@@ -34,7 +34,7 @@ from ..engine import (
     is_crash,
 )
 from ..events import EventEmitter
-from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered, digest_of
+from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, digest_of
 from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
 from ._contracts import EMPTY, TaskStart
@@ -299,19 +299,18 @@ class ServerRequest(InboundRequest):
             result = {"resultType": "complete", **result, "_meta": meta}
         self.send_result(result)
 
-    def complete_rendered(self, *members: bytes | str, tail: bytes = b"") -> None:
+    def complete_rendered(self, *members: bytes, tail: bytes = b"") -> None:
         """Answer with a result that is already JSON and has no `_meta`.
 
         Args:
-            members: Parts of its members, as `Rendered` takes them; at least one member.
+            members: Parts of its members, as JSON text; at least one member.
             tail: More members for 2026-07-28, each with a comma before it.
         """
         if self.envelope.revision.stateless:
             end = self.running.server.result_tail
-            result = Rendered((b'{"resultType":"complete",', *members, tail, end))
+            self.send_result((b'{"resultType":"complete",', *members, tail, end))
         else:
-            result = Rendered((b"{", *members, b"}"))
-        self.send_result(result)
+            self.send_result((b"{", *members, b"}"))
 
     def unknown_method(self) -> McpError:
         """Make the error for a method that the server does not offer."""

@@ -11,7 +11,6 @@ from noizu_mcp.jsonrpc import (
     MODERN_CODES,
     ErrorResponse,
     Notification,
-    Rendered,
     Request,
     Response,
     encode,
@@ -33,7 +32,7 @@ from noizu_mcp.jsonrpc._encode import make_writer
         (Notification("n", {"a": 1}), b'{"jsonrpc":"2.0","method":"n","params":{"a":1}}'),
         (Response(1, {}), b'{"jsonrpc":"2.0","id":1,"result":{}}'),
         (Response("1", {"é": "\n"}), '{"jsonrpc":"2.0","id":"1","result":{"é":"\\n"}}'.encode()),
-        (Response(0, Rendered((b'{"r"', b":1}"))), b'{"jsonrpc":"2.0","id":0,"result":{"r":1}}'),
+        (Response(0, (b'{"r"', b":1}")), b'{"jsonrpc":"2.0","id":0,"result":{"r":1}}'),
         (
             ErrorResponse(2, -1, "no"),
             b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}',

@@ -15,7 +15,6 @@ from noizu_mcp.jsonrpc import (
     ErrorResponse,
     Malformed,
     Notification,
-    Rendered,
     Request,
     Response,
     decode,
@@ -183,7 +182,7 @@ def test_batch_round_trip(messages):
 @given(value=VALUES)
 def test_rendered_result_is_the_result(value):
     """Encoding a result in advance changes nothing on the wire."""
-    rendered = Rendered((b'{"value":', render(value), b"}"))
+    rendered = (b'{"value":', render(value), b"}")
     assert encode(Response(1, {"value": value})) == encode(Response(1, rendered))
 
 

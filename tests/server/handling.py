@@ -243,12 +243,16 @@ class Baskets(Toolkit):
     # Calls within calls
 
     @mcp
-    async def add_twice(self, ctx: Context, basket: Basket, inner: str = "add") -> Basket:
+    async def add_twice(
+        self, ctx: Context, basket: Basket, inner: str = "add", fail: bool = False
+    ) -> Basket:
         basket.items.append("outer")
         told = await ctx.call_tool(inner, {"basket": basket.id, "item": "inner"})
         if told.is_error:
             basket.items.append(told.text)
         basket.items.append("end")
+        if fail:
+            raise ToolError("outer failed")
         return basket
 
     @mcp

@@ -582,6 +582,13 @@ class TestNested:
 
         assert told.structured["items"] == ["outer", "inner failed", "end"]
 
+    async def test_the_outer_call_fails(self, call):
+        """The changes of the inner call are dropped with its own."""
+        basket = await call.open()
+
+        assert text_of(await call("add_twice", basket=basket, fail=True)) == "outer failed"
+        assert await call.items(basket) == []
+
     async def test_the_inner_call_only_reads(self, call):
         """It sees the changes of the outer call, and changes nothing."""
         basket = await call.open()

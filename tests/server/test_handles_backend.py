@@ -91,6 +91,36 @@ async def test_a_lock_that_is_lost(backend, autojump_clock):
         assert text_of(await call("look", basket=basket)) == unknown()
 
 
+async def test_a_call_that_changes_nothing(backend):
+    """Nothing is written."""
+    async with connect(Node(backend)) as client:
+        call = Client(client)
+        basket = await call.open("tea")
+        (key,) = await backend.members("handles")
+        before = await backend.get(key)
+        for name in ("touch", "look"):
+            assert not (await call(name, basket=basket)).is_error
+        assert (await backend.get(key)).version == before.version
+        await call("touch", basket=basket, item="x")
+        assert (await backend.get(key)).version > before.version
+
+
+async def test_a_handle_that_is_deleted_while_its_call_runs(backend):
+    """Another call has the object since it made it; the handle does not come back."""
+    node, results = Node(backend), []
+    async with connect(node) as client:
+        call = Client(client)
+        made = (await call("make")).text
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial_call(results, call, "hold", basket=made, key="a"))
+            await trio.testing.wait_all_tasks_blocked()
+            await call("use_late", how="delete")
+            node.kit.gate("a").set()
+        text = "The Basket was changed by another call meanwhile; try again"
+        assert text_of(results.pop()) == text
+        assert text_of(await call("look", basket=made)) == unknown()
+
+
 async def test_the_renewal_ends_with_the_locks(backend, autojump_clock):
     """It sleeps while there are none, and begins again."""
     node, results = Node(backend), []
@@ -104,6 +134,11 @@ async def test_the_renewal_ends_with_the_locks(backend, autojump_clock):
                 await trio.sleep(25)
                 node.kit.gate(key).set()
         assert await call.items(basket) == ["a", "b"]
+        await trio.sleep(20)
+        await trio.testing.wait_all_tasks_blocked()
+        # The client has deadlines, too; a renewal would come sooner.
+        pause = backend.lease / 3
+        assert trio.lowlevel.current_statistics().seconds_to_next_deadline > pause
 
 
 @pytest.mark.parametrize("down", ["get", "put", "take", "delete"])

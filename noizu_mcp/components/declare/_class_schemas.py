@@ -10,6 +10,7 @@ import typing
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
 
+from ... import schema
 from ..._util import called
 from ...schema import (
     Fault,
@@ -17,7 +18,6 @@ from ...schema import (
     has_fields,
     header_paths,
     output_annotation,
-    read_handle,
     read_parameters,
     read_raw,
     read_shape,
@@ -108,12 +108,12 @@ class ClassSchemas:
         shape, output = self.input or open_object(), self.output
         # Found here, once: basic/transports of 2026-07-28 has each call compared with its headers.
         mirrored = header_paths(shape.schema)
-        schema, handles = shape.schema, self.handles
+        published, handles = shape.schema, self.handles
         if handles:
-            schema = describe_handles(schema, handles, {})
+            published = describe_handles(published, handles, {})
         fields = {"input": shape, "output": output, "mirrored": mirrored, "handles": handles}
         return {
-            "members": {"input_schema": schema, "output_schema": output and output.schema},
+            "members": {"input_schema": published, "output_schema": output and output.schema},
             "fields": lambda _: fields,
         }
 
@@ -190,7 +190,7 @@ class ClassSchemas:
 
     def _read_handle(self, cls: type) -> None:
         # Its statement could not report names that were defined later.
-        _, faults, _ = read_handle(cls)
+        _, faults, _ = schema.read_handle(cls)
         self._declaration.faults(cls.__name__, faults, self._method)
 
     def _check_handles(self, handler: Handler, options: Mapping[str, object]) -> None:

@@ -44,7 +44,7 @@ from ...engine import (
     is_crash,
     run_user_code,
 )
-from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
+from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render_text
 from ...protocol import adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
 from ..policies._policy_set import is_guarded
@@ -488,7 +488,9 @@ class RequestedCall(ToolCall):
         if isinstance(result, str):
             # Most answers are one text, the same in all revisions. Written from its parts: the
             # objects and dicts of a result would take five times as long.
-            request.complete_rendered(b'"content":[{"type":"text","text":', result, b"}]")
+            request.complete_rendered(
+                b'"content":[{"type":"text","text":', render_text(result), b"}]"
+            )
             return
         if result is CRASHED or result is TIMED_OUT:
             request.mark_ending("crashed" if result is CRASHED else "timed_out")

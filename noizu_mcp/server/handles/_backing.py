@@ -42,7 +42,7 @@ class HandleBytes:
     def _fits(self, key: str, owner: str | None, size: int) -> bool:
         change = size - self._records.get(key, (0, None, 0.0))[0]
         own = owner is None or self._of_owners[owner] + change <= self._most // PART
-        return change <= 0 or (own and self._held + change <= self._most)
+        return own and self._held + change <= self._most
 
     def set(self, key: str, owner: str | None, size: int, expires_at: float) -> None:
         """Record the bytes of a handle, and when it expires."""

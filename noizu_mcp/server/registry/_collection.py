@@ -175,8 +175,10 @@ class Collection(Generic[SpecType]):
         """Find a registration without the check of `available`; see `find`."""
         # Registrations first: the lists of a caller may be older. From the map itself: looking up
         # one entry is no reason to copy the map on the next change.
-        found, seen = self._specs.get(key), self.seen_by(context)
-        return seen.specs.get(key) if found is None and seen is not self else found
+        found = self._specs.get(key)
+        if found is None and (seen := self.seen_by(context)) is not self:
+            found = seen.specs.get(key)
+        return found
 
     def __contains__(self, key: object) -> bool:
         return key in self._specs

@@ -20,10 +20,10 @@ The connection then waits for the end of the answer or for the disconnect instea
 application, so an open stream keeps no frame of the application.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from math import inf
 from typing import Any, Final
-from urllib.parse import unquote
 
 import trio
 
@@ -43,10 +43,9 @@ _UNREAD_BODY: Final = {"seconds": 0.0}
 #: Replaces the start of an answer once its head is written.
 _STARTED: Final[dict[str, Any]] = {}
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-#: Response headers that the host writes or interprets.
-_INTERPRETED: Final = frozenset(
-    {b"connection", b"content-length", b"date", b"server", b"transfer-encoding"}
-)
+#: Response headers that the host interprets. It writes these itself, unless an application sets the
+#: date or the name of the server.
+_FRAMING: Final = (b"connection", b"content-length", b"transfer-encoding")
 _INTERNAL_ERROR: Final = 500
 _REQUEST_TIMEOUT: Final = 408
 _NO_CONTENT: Final = 204
@@ -116,17 +115,15 @@ class HttpExchange:
             task: Runs the application.
         """
         connection = self._connection
-        path, _, query = head.target.partition(b"?")
-        text = path.decode("ascii")
         return {
             "type": "http",
             "asgi": _ASGI,
             "http_version": head.version,
             "method": head.method,
             "scheme": connection.host.options.scheme,
-            "path": unquote(text) if "%" in text else text,
-            "raw_path": path,
-            "query_string": query,
+            "path": head.path,
+            "raw_path": head.raw_path,
+            "query_string": head.query,
             "root_path": "",
             "headers": head.headers,
             "client": connection.client,
@@ -203,7 +200,9 @@ class HttpExchange:
         more = message.get("more_body", False)
         if not (self._over or self._connection.gone):
             if message["type"] == "http.response.body":
-                await self._send_part(message.get("body", b""), more)
+                pieces = self._compose(message.get("body", b""), more)
+                await self._connection.write(*pieces)
+                self.answered = self._complete
             elif message["type"] != "http.response.start" or self._start is not None:
                 raise RuntimeError(f"{message['type']} must not be sent here")
             else:
@@ -242,7 +241,8 @@ class HttpExchange:
         if on_gone is not None:
             on_gone()
 
-    async def _send_part(self, body: bytes, more: bool) -> None:
+    def _compose(self, body: bytes, more: bool) -> tuple[bytes, bytes, bytes]:
+        """Frame a part of the answer: the bytes before it, the part, the bytes after it."""
         if self._start is None or self._complete:
             when = "after the end of the answer" if self._complete else "before http.response.start"
             raise RuntimeError(f"http.response.body must not be sent {when}")
@@ -260,49 +260,37 @@ class HttpExchange:
             if not more:
                 after += b"0\r\n\r\n"
         self._unsent, self._begun, self._complete = b"", True, not more
-        await self._connection.write(before, body, after)
-        self.answered = self._complete
+        return before, body, after
 
     def _compose_head(self, body: bytes, more: bool) -> bytes:
         """Make the head of the answer, once the first part of its body is known."""
         connection = self._connection
         status: int = self._start["status"]
-        own: dict[bytes, bytes] = {}
-        lines = [status_line(status)]
-        for name, value in self._start.get("headers", ()):
-            key = name.lower()
-            if key in _INTERPRETED:
-                own[key] = value
-            else:
-                lines.append(b"%b: %b\r\n" % (name, value))
-        lines += self._frame(status, own.get(b"content-length"), body, more)
+        lines, own = _read_headers(tuple(map(tuple, self._start.get("headers", ()))))
+        frame = self._frame(status, own.get(b"content-length"), body, more)
         if not (more or self._body.complete):
             self._skip_body()
         if connection.host.stopping or b"close" in own.get(b"connection", b"").lower():
             connection.closing = True
-        if connection.closing:
-            lines.append(b"connection: close\r\n")
-        lines.append(b"date: %b\r\n" % own[b"date"] if b"date" in own else date_line())
-        lines.append(b"server: %b\r\n" % own[b"server"] if b"server" in own else SERVER)
-        head = b"".join(lines)
-        # A line end in a header could add headers, or a second answer.
-        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
-            raise ValueError("a header of the answer has a line end or a null in it")
+        close = b"connection: close\r\n" if connection.closing else b""
+        date = b"" if b"date" in own else date_line()
+        server = b"" if b"server" in own else SERVER
         self._start = _STARTED  # a stream may last for hours, and does not need its headers
-        return head + b"\r\n"
+        return b"".join((status_line(status), lines, frame, close, date, server, b"\r\n"))
 
-    def _frame(self, status: int, length: bytes | None, body: bytes, more: bool) -> list[bytes]:
+    def _frame(self, status: int, length: bytes | None, body: bytes, more: bool) -> bytes:
         """Choose how the client finds the end of the body (RFC 9112 section 6.3)."""
         self._muted = status in (_NO_CONTENT, _NOT_MODIFIED) or self._is_head
-        if length is None and not more and (body or not self._muted):
-            length = b"%d" % len(body)
-        if length is not None:
-            self._left = None if self._muted else int(length)
+        size = None if length is None else int(length)
+        if size is None and not more and (body or not self._muted):
+            size = len(body)
+        if size is not None:
+            self._left = None if self._muted else size
             # 204 has no length (RFC 9110 section 8.6); the answer to HEAD has the length of GET.
-            return [] if status == _NO_CONTENT else [b"content-length: %b\r\n" % length]
+            return b"" if status == _NO_CONTENT else b"content-length: %d\r\n" % size
         # A client of HTTP/1.0 reads the body until the connection closes.
         self._chunked = not (self._muted or self._is_old)
-        return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
+        return b"transfer-encoding: chunked\r\n" if self._chunked else b""
 
     def _skip_body(self) -> None:
         """Drop the received part of an unread body: the next request follows it."""
@@ -344,3 +332,24 @@ class HttpExchange:
             self._connection.closing = True
         else:
             await self._connection.refuse(status)
+
+
+@lru_cache(maxsize=256)
+def _read_headers(
+    headers: tuple[tuple[bytes, bytes], ...],
+) -> tuple[bytes, Mapping[bytes, bytes]]:
+    """Write the headers of an answer, except for those that the host writes itself.
+
+    Returns:
+        Their lines; and all headers by their names in lower case.
+
+    Raises:
+        ValueError: A header has a line end or a null in it.
+    """
+    # Applications repeat the headers of their answers.
+    lines = [b"%b: %b\r\n" % each for each in headers if each[0].lower() not in _FRAMING]
+    text, count = b"".join(lines), len(lines)
+    # A line end in a header could add headers, or a second answer.
+    if text.count(b"\n") != count or text.count(b"\r") != count or b"\0" in text:
+        raise ValueError("a header of the answer has a line end or a null in it")
+    return text, {name.lower(): value for name, value in headers}

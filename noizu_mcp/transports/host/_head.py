@@ -9,6 +9,7 @@ sections 2.2, 3, 5 and 6.
 
 import re
 from typing import Final
+from urllib.parse import unquote
 
 import httptools
 
@@ -60,7 +61,9 @@ class RequestHead:
     Attributes:
         method: The method.
         version: `1.1` or `1.0`.
-        target: The target from its path on, as sent.
+        path: The path of its target, decoded.
+        raw_path: The same, as sent.
+        query: The query of its target, as sent.
         headers: The headers, with names in lower case and values without surrounding white space.
         length: Bytes of the body; None if it is chunked.
         closes: True if the client wants the connection to close after the answer.
@@ -74,7 +77,7 @@ class RequestHead:
         line = _REQUEST_LINE.match(data)
         if line is None or not _is_clean(data):
             raise BadRequest
-        method, self.target, version = line.groups()
+        method, target, version = line.groups()
         if version not in (b"1.1", b"1.0"):
             raise BadRequest(VERSION_NOT_SUPPORTED)
         self.method = method.decode("ascii")
@@ -83,8 +86,13 @@ class RequestHead:
         self._complete = False
         self._parse(data)
         self._frame()
-        if self.target[0] != 0x2F:  # a slash
-            self._find_path()
+        if target[0] != 0x2F:  # a slash
+            target = self._without_host(target)
+        raw_path, _, query = target.partition(b"?")
+        self.raw_path: bytes = raw_path
+        self.query: bytes = query
+        path = raw_path.decode("ascii")
+        self.path = unquote(path) if "%" in path else path
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header; called by llhttp."""
@@ -148,15 +156,15 @@ class RequestHead:
                 raise BadRequest
             seen[name] = b",".join(values)
 
-    def _find_path(self) -> None:
+    def _without_host(self, target: bytes) -> bytes:
         """Remove the host from a target in absolute form (RFC 9112 section 3.2.2).
 
         It must equal `Host`. A server should ignore that header then, but a proxy in front, or
         later code, may not: two different hosts are refused.
         """
-        if self.target == b"*" and self.method == "OPTIONS":
-            return
-        match = _ABSOLUTE_FORM.fullmatch(self.target)
+        if target == b"*" and self.method == "OPTIONS":
+            return target
+        match = _ABSOLUTE_FORM.fullmatch(target)
         if match is None:
             raise BadRequest
         host, rest = match.groups()
@@ -167,7 +175,7 @@ class RequestHead:
             self.headers.insert(0, (b"host", host))
         elif named.lower() != host.lower():
             raise BadRequest
-        self.target = rest if rest.startswith(b"/") else b"/" + rest
+        return rest if rest.startswith(b"/") else b"/" + rest
 
 
 def check_beginning(data: bytes) -> None:

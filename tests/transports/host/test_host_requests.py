@@ -551,3 +551,32 @@ async def test_the_end_is_seen_behind_what_is_sent_ahead(serve, connect):
     await client.stream.aclose()
     with trio.fail_after(60):
         await over.wait()
+
+
+async def test_an_application_may_change_the_headers_of_its_scope(serve, connect, answer):
+    """A changed list of headers does not change a later request with the same head."""
+
+    async def app(scope, receive, send):
+        count = len(scope["headers"])
+        scope["headers"].append((b"x-more", b"1"))
+        await answer(send, b"%d" % count)
+
+    client = await connect(await serve(app))
+    for _ in range(3):
+        await client.request()
+        assert await client.answer() == (200, b"2")
+
+
+@pytest.mark.parametrize("size", [1, 4000])
+async def test_heads_that_differ_are_told_apart(serve, connect, answer, size):
+    """Each request gets its own target and headers, also where heads are alike or long."""
+
+    async def app(scope, receive, send):
+        value = dict(scope["headers"])[b"x"]
+        await answer(send, b"%b %b" % (scope["raw_path"], value[-1:]))
+
+    client = await connect(await serve(app))
+    for path, value in [(b"/a", b"1"), (b"/b", b"1"), (b"/a", b"2"), (b"/a", b"1")]:
+        padded = value.rjust(size, b"0")
+        await client.send(b"GET %b HTTP/1.1\r\nHost: y\r\nX: %b\r\n\r\n" % (path, padded))
+        assert await client.answer() == (200, path + b" " + value)

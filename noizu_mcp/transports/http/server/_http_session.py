@@ -174,7 +174,10 @@ class HttpSession(Session):
     def receive_from(self, post: HttpPost, message: Decoded) -> PeerEvent | None:
         """Convert the message of a POST to its event; see `Peer.receive`."""
         # The principal of this POST, not of the `initialize`: a new token may have other scopes.
-        event = self.peer.receive(message, Origin(None, post.principal, self.quota.name))
+        origin = self.peer.origin
+        if post.principal is not origin.principal:
+            origin = Origin(None, post.principal, self.quota.name)
+        event = self.peer.receive(message, origin)
         if self.listeners:
             self.observe_received(message, event, post.size)
         return event
