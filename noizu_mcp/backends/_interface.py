@@ -238,12 +238,15 @@ class Backend(Store, Log):
         lease: Seconds that a node lives in the backend after each renewal.
         epoch: A text that changes where the backend may have lost data: it came back empty, was
             emptied, or another process answers. Read when opened, and kept up by the engine.
+        in_process: Whether all nodes are in this process. Nodes of several processes must be given
+            the keys of the server.
         observe: A function that is called after each operation: with its name, `"ok"`,
             `"unavailable"` or `"cancelled"`, and its seconds. `Conflict` and `Full` are `"ok"`.
     """
 
     lease: float = 10.0
     epoch: str = ""
+    in_process: bool = False
     observe: Callable[[str, str, float], None] | None = None
 
     @abstractmethod

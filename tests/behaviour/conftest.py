@@ -124,7 +124,7 @@ def http_2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
     if request.node.callspec.params.get("transport") != "http2":
         return False
 
-    def speak(context: Any, limits: httpx2.Limits) -> httpx2.AsyncHTTPTransport:
+    def speak(context: Any, limits: httpx2.Limits, _network: Any) -> httpx2.AsyncHTTPTransport:
         # TLS is not used, and loading the system's certificates takes long.
         return httpx2.AsyncHTTPTransport(verify=_NO_TLS, http1=False, http2=True, limits=limits)
 

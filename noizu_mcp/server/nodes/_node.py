@@ -306,15 +306,16 @@ class Node:
         Raises:
             Conflict: Another node has deleted it.
         """
+        # First alive, then known: other nodes may look in between.
+        await self.backend.put(
+            f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
+        )
         self._version = await self.backend.put(
             f"{_KNOWN}:{self.id}",
             b"",
             ttl=KEEP_SECONDS,
             version=self._version,
             groups={_KNOWN: MAX_NODES},
-        )
-        await self.backend.put(
-            f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
         )
         self._renewed_at = trio.current_time()
 
