@@ -97,7 +97,7 @@ _WORDS = {
     "HostOptions.forwarded_allow_ips": "--forwarded-allow-ips",
     "HostOptions.": "--",
     "HttpLimits.": "--",
-    "backend ": "--backend ",
+    "backend: ": "--backend: ",
     "needs certfile": "needs --certfile",
 }
 

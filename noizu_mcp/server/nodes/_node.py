@@ -6,30 +6,31 @@ of one node. Nodes never connect to each other, and none of them leads.
 
 A node is known by a record, and alive while it renews its lease; `_renew` does both. A node that is
 known and not alive is dead. The node that deletes its record acts on its death, so exactly one does
-(`on_death`). A node judges others only after it has renewed its own lease without a failure for the
-length of one lease: after an outage of the backend all leases have expired. A node whose own record
+(`on_death`). A node judges others only after it has renewed its own lease in time for the length of
+one lease: after an outage of the backend all leases have expired. A node whose own record
 is gone was declared dead by another one (`on_declared_dead`), unless the epoch of the backend has
 changed: then the backend has lost its data, and each node writes again what it holds
 (`on_emptied`).
 
 `tell` never waits. It queues a message for a stream, and a task appends what is queued as one
-entry. A message that is queued already is not queued again. An entry that cannot be appended stays
+entry. A change that is queued already is not queued again. An entry that cannot be appended stays
 until the backend answers again. The queues are bounded: when changes fill one, they become one
 message, "anything may have changed". `_receive` reads the streams on from the last position. After
 a gap, anything may have changed as well. So each change arrives at least once, and nothing waits
 for another node.
 """
 
+import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
 import trio
 
 from ..._value import JSON
-from ...backends import Backend, BackendUnavailable, Conflict, Gap, LogEntry
-from ...engine import crashes_logged, logger
+from ...backends import Backend, BackendUnavailable, Conflict, LogEntry
+from ...engine import ThrottledLog, crashes_logged, logger
 from ...events import BackendUse
 from ...jsonrpc import render
 from .._cipher import Cipher, process_secret
@@ -72,38 +73,44 @@ Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class _Queue:
-    """Messages that wait to be appended to one stream, in order, each of them once."""
+    """Messages that wait to be appended to one stream, in order, each change once."""
 
     def __init__(self) -> None:
-        self.messages: dict[bytes, bool] = {}  # the text of each, and whether it is a change
-        self.is_sent = False  # while a task appends them
+        self.messages: list[bytes] = []
+        self._changes: set[bytes] = set()
 
     def add(self, message: bytes, *, is_change: bool) -> None:
-        if len(self.messages) >= MAX_QUEUED and message not in self.messages:
+        if message in self._changes:
+            return
+        if len(self.messages) >= MAX_QUEUED:
             if not is_change:
                 logger.warning("a message to another node was dropped: too many wait")
                 return
             # The changes become one message, which says the most.
-            self.messages = {text: False for text, other in self.messages.items() if not other}
-            message, is_change = _EVERYTHING, False
-        self.messages[message] = is_change
+            self.messages = [each for each in self.messages if each not in self._changes]
+            self._changes.clear()
+            message = _EVERYTHING
+        if is_change:
+            self._changes.add(message)
+        self.messages.append(message)
 
-    def take(self) -> dict[bytes, bool]:
+    def take(self) -> list[bytes]:
         """Remove and return the first messages that fit into an entry."""
-        taken: dict[bytes, bool] = {}
-        size = 0
-        for message, is_change in self.messages.items():
+        size = count = 0
+        for message in self.messages:
             size += len(message) + 1
-            if taken and size > MAX_ENTRY:
+            if count and size > MAX_ENTRY:
                 break
-            taken[message] = is_change
-        for message in taken:
-            del self.messages[message]
+            count += 1
+        taken = self.messages[:count]
+        del self.messages[:count]
+        # From now on an equal change is news.
+        self._changes.difference_update(taken)
         return taken
 
-    def put_back(self, taken: dict[bytes, bool]) -> None:
+    def put_back(self, taken: list[bytes]) -> None:
         """Put messages back to the front."""
-        self.messages = taken | self.messages
+        self.messages[:0] = taken
 
 
 class Node:
@@ -140,14 +147,16 @@ class Node:
         self.on_death: list[Callable[[str], Awaitable[object]]] = []
         self.on_declared_dead: list[Callable[[], object]] = []
         self._spawn = spawn
-        self._queues: dict[str, _Queue] = {}
+        self._log = ThrottledLog()
+        self._queues: dict[str, _Queue] = {}  # with the tasks that send them
+        self._sent = trio.Event()  # set when a queue is empty
         self._inbox = inbox_of(self.id)
         self._positions: dict[str, str] = {}
         self._epoch = ""
-        self._emptied_at = -1e9  # when the loss of the data was found, on trio's clock
+        self._emptied_at = -math.inf  # when the loss of the data was found, on trio's clock
         self._version = 0  # of the record of this node
-        self._renewed_at = 0.0  # on trio's clock
-        self._steady_since = 0.0  # renewed without a failure since then
+        self._renewed_at = -math.inf  # on trio's clock
+        self._steady_since = 0.0  # the lease was renewed in time since then
 
     @property
     def is_up(self) -> bool:
@@ -178,11 +187,16 @@ class Node:
             ALL: await self.backend.end_of(ALL),
             self._inbox: await self.backend.end_of(self._inbox),
         }
-        self._steady_since = trio.current_time()
         await self._enter()
         await self._look()
-        self._spawn(self._renew)
-        self._spawn(self._receive)
+        self._spawn(partial(self._repeat, self._renew))
+        self._spawn(partial(self._repeat, self._receive))
+
+    async def flush(self) -> None:
+        """Wait until all messages are sent."""
+        while self._queues:
+            self._sent = trio.Event()
+            await self._sent.wait()
 
     async def end(self) -> None:
         """Leave: the other nodes must not take this one for dead. Does not raise."""
@@ -203,49 +217,45 @@ class Node:
             to: The id of a node; None for all others.
         """
         stream = ALL if to is None else inbox_of(to)
-        queue = self._queues.setdefault(stream, _Queue())
-        queue.add(render([kind, *body]), is_change=kind == CHANGED)
-        if not queue.is_sent:
-            queue.is_sent = True
+        queue = self._queues.get(stream)
+        if queue is None:
+            queue = self._queues[stream] = _Queue()
             self._spawn(partial(self._send, stream, queue))
+        queue.add(render([kind, *body]), is_change=kind == CHANGED)
 
     async def _send(self, stream: str, queue: _Queue) -> None:
-        keep = KEEP_ALL if stream == ALL else KEEP_INBOX
-        while queue.messages:
-            # Removed before it is appended: an equal message that comes meanwhile is news.
-            taken = queue.take()
-            text = b'["%b",[%b]]' % (self.id.encode(), b",".join(taken))
-            try:
-                entry = self.records.seal(stream, text)
-                await self.backend.append(stream, entry, keep=keep, ttl=KEEP_SECONDS)
-            except BackendUnavailable as error:
-                queue.put_back(taken)
-                self.note_failure(error)
-                await trio.sleep(RETRY)
-                continue
-            if stream == ALL:
-                # The first of a burst was sent at once, the rest is sent together.
-                await trio.sleep(SPACING * max(1, len(self.alive)))
-        # No checkpoint since the queue was seen empty.
-        queue.is_sent = False
-        if stream != ALL:
+        try:
+            while queue.messages:
+                taken = queue.take()
+                try:
+                    await self._append(stream, taken)
+                except BackendUnavailable as error:
+                    queue.put_back(taken)
+                    self.note_failure(error)
+                    await trio.sleep(RETRY)
+        finally:
+            # No checkpoint since the queue was seen empty.
             del self._queues[stream]
+            self._sent.set()
+
+    async def _append(self, stream: str, messages: Iterable[bytes]) -> None:
+        text = b'["%b",[%b]]' % (self.id.encode(), b",".join(messages))
+        entry = self.records.seal(stream, text)
+        if stream == ALL:
+            await self.backend.append(stream, entry, keep=KEEP_ALL, ttl=KEEP_SECONDS)
+            # The first of a burst is sent at once, the rest together.
+            await trio.sleep(SPACING * max(1, len(self.alive)))
+        else:
+            await self.backend.append(stream, entry, keep=KEEP_INBOX, ttl=KEEP_SECONDS)
 
     async def _receive(self) -> None:
-        while True:
-            try:
-                entries = await self.backend.read(self._positions, wait=WAIT)
-            except BackendUnavailable as error:
-                self.note_failure(error)
-                await trio.sleep(RETRY)
-                continue
-            for entry in entries:
-                self._positions[entry.stream] = entry.position
-                if isinstance(entry, Gap):
-                    if entry.stream == ALL:
-                        self._call(self.on_gap)
-                else:
-                    self._dispatch(entry)
+        """Wait for messages, and act on them."""
+        for entry in await self.backend.read(self._positions, wait=WAIT):
+            self._positions[entry.stream] = entry.position
+            if isinstance(entry, LogEntry):
+                self._dispatch(entry)
+            elif entry.stream == ALL:
+                self._call(self.on_gap)
 
     def _dispatch(self, entry: LogEntry) -> None:
         for sender, kind, *body in self.messages_of(entry):
@@ -317,6 +327,8 @@ class Node:
             version=self._version,
             groups={_KNOWN: MAX_NODES},
         )
+        if self.unrenewed > self.backend.lease / 2:
+            self._steady_since = trio.current_time()
         self._renewed_at = trio.current_time()
 
     async def _look(self) -> list[str]:
@@ -328,33 +340,37 @@ class Node:
     async def _members(self, group: str) -> frozenset[str]:
         return frozenset(key.partition(":")[2] for key in await self.backend.members(group))
 
-    async def _renew(self) -> None:
+    async def _repeat(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do something again and again, whatever the backend raises."""
         while True:
-            await trio.sleep(min(RENEWAL, self.backend.lease / 4) if self.is_up else RETRY)
-            try:
-                self.note_loss()
+            with crashes_logged("the backend failed", log=self._log):
                 try:
-                    await self._enter()
-                except Conflict:
-                    # The data may have been lost since the epoch was read.
-                    if not self.note_loss():
-                        self._declared_dead()
-                    self._version = 0
-                    await self._enter()
-                dead = await self._look()
-            except BackendUnavailable as error:
-                self.note_failure(error)
-                continue
-            if not self.use.is_up:
-                self.use.is_up = True
-                logger.info("the backend can be reached again")
-            if trio.current_time() - self._steady_since >= self.backend.lease:
-                for node in dead:
-                    self._spawn(partial(self._bury, node))
+                    await work()
+                    continue
+                except BackendUnavailable as error:
+                    self.note_failure(error)
+            await trio.sleep(RETRY)
 
-    def _declared_dead(self) -> None:
-        logger.warning("another node took this one for dead: its tasks are given up")
-        self._call(self.on_declared_dead)
+    async def _renew(self) -> None:
+        """Renew the lease, and look for nodes that have not renewed theirs."""
+        self.note_loss()
+        try:
+            await self._enter()
+        except Conflict:
+            # The data may have been lost since the epoch was read.
+            if not self.note_loss():
+                logger.warning("another node took this one for dead: its tasks are given up")
+                self._call(self.on_declared_dead)
+            self._version = 0
+            await self._enter()
+        dead = await self._look()
+        if not self.use.is_up:
+            self.use.is_up = True
+            logger.info("the backend can be reached again")
+        if trio.current_time() - self._steady_since >= self.backend.lease:
+            for node in dead:
+                self._spawn(partial(self._bury, node))
+        await trio.sleep(min(RENEWAL, self.backend.lease / 4))
 
     async def _bury(self, node: str) -> None:
         """Act on the death of a node, unless another one does."""
@@ -393,7 +409,6 @@ class Node:
 
     def note_failure(self, error: BackendUnavailable) -> None:
         """Record that the backend cannot answer. It is logged once."""
-        self._steady_since = trio.current_time()
         if self.use.is_up:
             self.use.is_up = False
             logger.warning("the backend cannot be reached: %s", error)

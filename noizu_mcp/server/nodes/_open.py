@@ -37,22 +37,26 @@ async def open_node(server: "Server", backend: Backend) -> AsyncIterator[Node]:
     # One process has one random key.
     if not secrets and not backend.in_process:
         raise BackendUnavailable(_NO_KEYS)
-    async with backend.open(server.options.name) as opened, trio.open_nursery() as nursery:
-
-        def spawn(work: Callable[[], Awaitable[object]]) -> None:
-            nursery.start_soon(_run, work)
-
-        node = Node(opened, secrets, spawn)
-        opened.observe = node.use.observe
-        server.telemetry.backends.add(node.use)
+    async with backend.open(server.options.name) as opened:
         try:
-            await node.begin()
-            yield node
+            async with trio.open_nursery() as nursery:
+
+                def spawn(work: Callable[[], Awaitable[object]]) -> None:
+                    nursery.start_soon(_run, work)
+
+                node = Node(opened, secrets, spawn)
+                opened.observe = node.use.observe
+                server.telemetry.backends.add(node.use)
+                await node.begin()
+                yield node
+                with trio.move_on_after(LEAVE_TIME, shield=True):
+                    await node.flush()
+                nursery.cancel_scope.cancel()
         finally:
             server.telemetry.backends.discard(node.use)
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + LEAVE_TIME):
+            # After its tasks: a renewal would enter it again.
+            with trio.move_on_after(LEAVE_TIME, shield=True):
                 await node.end()
-            nursery.cancel_scope.cancel()
 
 
 async def _run(work: Callable[[], Awaitable[object]]) -> None:

@@ -128,7 +128,7 @@ def _read_backend(value: Any) -> "str | Backend | None":
     try:
         return read_backend(value)
     except ValueError as error:
-        raise ValueError(f"backend {error}") from None
+        raise ValueError(f"backend: {error}") from None
 
 
 @attrs.frozen(kw_only=True)
