@@ -225,6 +225,7 @@ class _Link(Backend):
         self.is_cut = False
         self._shared = shared
         self._is_answered = True
+        self._freezes = 0
         self._thawed = trio.Event()
         self._thawed.set()
 
@@ -250,12 +251,16 @@ class _Link(Backend):
         self._shared.cut(self)
 
     def freeze(self) -> None:
-        """Let operations wait until `thaw`."""
-        self._thawed = trio.Event()
+        """Let operations wait until `thaw` was called as often as this method."""
+        if not self._freezes and not self.is_cut:
+            self._thawed = trio.Event()
+        self._freezes += 1
 
     def thaw(self) -> None:
         """Let operations go on."""
-        self._thawed.set()
+        self._freezes -= 1
+        if not self._freezes:
+            self._thawed.set()
 
     async def thawed(self) -> None:
         """Wait until the node is not frozen."""
