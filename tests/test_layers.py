@@ -185,6 +185,7 @@ LATE = {
     ("server/_cipher", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_cipher", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
+    ("transports/http/server/_app", "._shared_sessions"): "loads where the server has a backend",
     ("_serving", ".transports.http.server._process"): "stdio does not load the HTTP side",
     ("_serving", ".transports.http.server._serve_http"): "the same",
     (

@@ -25,15 +25,18 @@ class Ledger:
 
     Attributes:
         methods: The methods of inbound requests without an answer, by id.
+        prefix: The begin of all outbound ids, where other processes make ids for the same peer;
+            without it, ids are integers.
     """
 
-    __slots__ = ("_limit", "_next_id", "_outbound", "methods")
+    __slots__ = ("_limit", "_next_id", "_outbound", "methods", "prefix")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.methods: dict[Id, str] = {}  # id → method
         self._outbound: dict[Id, None] = {}  # an empty set is three times as large
         self._next_id = 0
+        self.prefix = ""
 
     @property
     def inbound(self) -> int:
@@ -71,8 +74,9 @@ class Ledger:
         # Never used twice, also after its answer: a late answer must not meet a new request. A
         # counter satisfies 2025-11-25 (never reused in a session) and 2026-07-28 (`basic/index`).
         self._next_id += 1
-        self._outbound[self._next_id] = None
-        return Request(self._next_id, method, params)
+        id_: Id = f"{self.prefix}{self._next_id}" if self.prefix else self._next_id
+        self._outbound[id_] = None
+        return Request(id_, method, params)
 
     def close(self, id_: Id) -> None:
         """Forget an outbound request: a late answer to it is dropped."""

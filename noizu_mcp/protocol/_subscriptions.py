@@ -203,6 +203,11 @@ class Subscriptions:
         """Tell whether a client with a handshake watches a resource."""
         return uri in self._watched
 
+    @property
+    def watched(self) -> list[str]:
+        """The resources that a client with a handshake watches."""
+        return list(self._watched)
+
     def watch(self, uri: str) -> None:
         """Watch one resource for a client with a handshake (`resources/subscribe`).
 

@@ -18,6 +18,7 @@ from ._session import Session as Session
 from .asking._seal import Sealer as Sealer
 from .changes._bus import MERGE_WINDOW as MERGE_WINDOW
 from .changes._feed import ChangeFeed as ChangeFeed
+from .changes._feed import leave as leave
 from .features import ROUTES as ROUTES
 from .policies._policy_set import PolicySet as PolicySet
 from .registry._collection import RunningSet as RunningSet
@@ -34,18 +35,23 @@ _LATE = {
     ".providers._mount": "Mount",
     ".tasks._task_store": "TaskStore",
     ".loading._load": "load_server",
-    ".nodes._node": "Node",
+    ".changes._shared": "decode_change",
+    ".nodes._node": "ALL CHANGED Node",
     ".nodes._open": "open_node",
-    ".nodes._records": "digest_of",
+    ".nodes._records": "Stored digest_of",
     ".loading._remedies": "missing_requirements script_requirements",
 }
 
 if _TYPE_CHECKING:
+    from .changes._shared import decode_change as decode_change
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
+    from .nodes._node import ALL as ALL
+    from .nodes._node import CHANGED as CHANGED
     from .nodes._node import Node as Node
     from .nodes._open import open_node as open_node
+    from .nodes._records import Stored as Stored
     from .nodes._records import digest_of as digest_of
     from .policies._policy import Policy as Policy
     from .policies._policy import PolicyCall as PolicyCall

@@ -118,7 +118,7 @@ class HandledSession(Protocol):
     def log_level(self) -> str | None:
         """The least level of log messages that the client wants; None for no messages."""
 
-    def put_value(self, key: str, value: object) -> None:
+    async def store_value(self, key: str, value: object) -> None:
         """Store a value for later requests."""
 
     def report_change(self, kind: str) -> None:

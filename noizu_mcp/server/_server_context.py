@@ -361,9 +361,8 @@ class ServerContext(Context[Any]):
             raise NoSessionError(
                 "2026-07-28 has no sessions: return a handle and take it back as an argument"
             )
-        await trio.lowlevel.checkpoint()
         # The snapshots of running requests do not change.
-        self.dispatcher.put_value(key, value)
+        await self.dispatcher.store_value(key, value)
 
     # Questions and tasks
 

@@ -9,7 +9,7 @@ once no message can be sent, and closes the feed.
 
 import abc
 import os
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,20 @@ class Session(Dispatcher):
         # A new mapping: the snapshots of running requests do not change.
         self.values = MappingProxyType({**self.values, key: value})
 
+    async def store_value(self, key: str, value: object) -> None:
+        """Store a value where all later requests find it; a checkpoint."""
+        await trio.lowlevel.checkpoint()
+        self.put_value(key, value)
+
+    def set_level(self, level: str) -> Callable[[], Awaitable[None]] | None:
+        """Set the least level of log messages that the client wants.
+
+        Returns:
+            A function that sets it at all nodes; None if it is set.
+        """
+        self.peer.handshake.log_level = level
+        return None
+
     @abc.abstractmethod
     def stop(self) -> None:
         """Take no more messages and end gracefully."""
@@ -132,35 +146,46 @@ class Session(Dispatcher):
         server = self.running.server
         server.telemetry.sessions.add(self)
         self.feed.push()
-        providers = server.registry.providers
-        mounted = () if providers is None else providers.mounted(self.context())
-        servers = server, *(each for each, _ in mounted)
-        if any(each.registry.overrides("init") for each in servers):
+        if self.needs_init():
             self._setting_up = trio.Event()
             self.spawn(partial(self._set_up, self._setting_up))
 
-    async def _set_up(self, done: trio.Event) -> None:
+    def needs_init(self) -> bool:
+        """Tell whether `init` of the server, or of a mounted one, must run."""
         server = self.running.server
-        # Set first and reset at the end: after a cancellation the session must not look set up.
-        self._failed = True
-        failed = "init of %r failed; the session ends"
-        with crashes_logged(failed, server, log=server.crash_log):
-            await run_user_code(server.init(self.context()))
-            self._failed = False
         providers = server.registry.providers
-        # A new context: it sees the values that `init` of the server has stored.
-        for each, ctx in () if providers is None else providers.mounted(self.context()):
-            if self._failed:
-                break
-            self._failed = True
-            with crashes_logged(failed, each, log=server.crash_log):
-                await run_user_code(each.init(ctx))
-                self._failed = False
+        mounted = () if providers is None else providers.mounted(self.context())
+        servers = server, *(each for each, _ in mounted)
+        return any(each.registry.overrides("init") for each in servers)
+
+    async def _set_up(self, done: trio.Event) -> None:
+        # Set first: after a cancellation the session must not look set up.
+        self._failed = True
+        self._failed = not await self.run_init()
         if self._failed:
             self.stop()
         self._setting_up = None
         # After `stop` and the flags: the waiting requests read them when they wake up.
         done.set()
+
+    async def run_init(self) -> bool:
+        """Run `init` of the server, and of mounted ones; False if one of them has failed."""
+        server = self.running.server
+        failed = "init of %r failed; the session ends"
+        is_done = False
+        with crashes_logged(failed, server, log=server.crash_log):
+            await run_user_code(server.init(self.context()))
+            is_done = True
+        providers = server.registry.providers
+        # A new context: it sees the values that `init` of the server has stored.
+        for each, ctx in () if providers is None else providers.mounted(self.context()):
+            if not is_done:
+                break
+            is_done = False
+            with crashes_logged(failed, each, log=server.crash_log):
+                await run_user_code(each.init(ctx))
+                is_done = True
+        return is_done
 
     def context(self) -> ServerContext:
         """Make a context for code that belongs to the session and to no request."""

@@ -94,6 +94,7 @@ class Merger:
 
     Attributes:
         subscribers: The peers that are notified of every change.
+        marked: Number of changes that wait for the end of their window.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Merger:
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
     ) -> None:
         self.subscribers: dict[Subscriber, None] = {}
+        self.marked = 0
         self._find_task = find_task
         self._spawn = spawn
         # Changes with a window, and whether they were reported again. The windows are a heap,
@@ -118,9 +120,11 @@ class Merger:
             change: The change.
             only: The only peer to notify; None for all peers.
         """
-        if (change, only) in self._again:
+        is_marked = self._again.get((change, only))
+        if is_marked is False:
             self._again[change, only] = True
-        else:
+            self.marked += 1
+        elif is_marked is None:
             self._tell(change, only, MERGE_WINDOW)
 
     def _make_notice(self, change: Hashable) -> SubscriptionNotice | None:
@@ -163,6 +167,7 @@ class Merger:
             while self._windows and self._windows[0][0] <= due:
                 _, _, key, seconds = heappop(self._windows)
                 if self._again.pop(key):
+                    self.marked -= 1
                     if isinstance(key[0], str):
                         seconds = min(2 * seconds, LONGEST_WINDOW)
                     with crashes_logged("a change could not be sent"):

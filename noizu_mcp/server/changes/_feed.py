@@ -98,6 +98,11 @@ class ChangeFeed:
             self._in_flight.observe_sent(notice.method, len(data))
         self.deliver(data, change)
 
+    @property
+    def is_behind(self) -> bool:
+        """True while changes wait for room."""
+        return bool(self._waiting)
+
     def watch(self, uri: str) -> None:
         """Watch a resource for a client with a handshake.
 
@@ -109,6 +114,35 @@ class ChangeFeed:
     def unwatch(self, uri: str) -> None:
         """Stop watching a resource that is watched."""
         self.subscriptions.unwatch(uri)
+
+    async def begin_watch(self, uri: str) -> bool:
+        """Watch a resource after the hook of the server; without other nodes, no checkpoint.
+
+        Returns:
+            False if the hook of another node keeps the subscription.
+
+        Raises:
+            McpError: The limit is reached.
+        """
+        self.watch(uri)
+        return True
+
+    async def end_watch(self, uri: str) -> bool:
+        """Stop watching a resource; without other nodes, no checkpoint.
+
+        Returns:
+            False if the hook of another node keeps the subscription.
+        """
+        self.unwatch(uri)
+        return True
+
+    def end_watches(self) -> Collection[str]:
+        """Stop watching all resources.
+
+        Returns:
+            Those that the hook of this server keeps.
+        """
+        return self.subscriptions.close()
 
     # Changes
 
@@ -239,7 +273,7 @@ class ChangeFeed:
             self.running.discard_subscriber(self)
         for ctx in list(self._listening.values()):
             self.hang_up(ctx)
-        watched = self.subscriptions.close()
+        watched = self.end_watches()
         if watched:
             leave(self.running, watched, self.session.context())
 

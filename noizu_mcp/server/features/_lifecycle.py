@@ -83,7 +83,7 @@ def ping(ctx: ServerRequest) -> None:
     ctx.complete({})
 
 
-def set_level(ctx: ServerRequest) -> None:
+def set_level(ctx: ServerRequest) -> Job | None:
     """Set the minimum level that the client wants (2025-11-25 `server/utilities/logging`).
 
     Raises:
@@ -92,5 +92,13 @@ def set_level(ctx: ServerRequest) -> None:
     level = (ctx.request.params or {}).get("level")
     if level not in LOG_LEVELS:
         raise McpError(INVALID_PARAMS, f"Invalid log level; use one of {', '.join(LOG_LEVELS)}")
-    ctx.handshake_session.peer.handshake.log_level = level
-    ctx.complete({})
+    store = ctx.handshake_session.set_level(level)
+    if store is None:
+        ctx.complete({})
+        return None
+
+    async def work() -> None:
+        await store()
+        ctx.complete({})
+
+    return in_time(ctx, work)

@@ -95,7 +95,8 @@ def subscribe(ctx: ServerRequest) -> Job | None:
                 # The hook may have caught the cancellation. The client has given up then, and would
                 # never unsubscribe.
                 await trio.lowlevel.checkpoint_if_cancelled()
-                feed.watch(uri)
+                if not await feed.begin_watch(uri):
+                    leave(ctx.running, [uri], ctx.context)
             except BaseException:
                 leave(ctx.running, [uri], ctx.context)
                 raise
@@ -110,10 +111,9 @@ def unsubscribe(ctx: ServerRequest) -> Job | None:
     uri, feed = _watched(ctx)
 
     async def work() -> None:
-        if feed.subscriptions.watches(uri):
-            # First, and without a checkpoint after the test: two concurrent requests call the hook
-            # once.
-            feed.unwatch(uri)
+        # First, and without a checkpoint after the test: two concurrent requests call the hook
+        # once.
+        if feed.subscriptions.watches(uri) and await feed.end_watch(uri):
             await run_user_code(server.unsubscribe(uri, ctx.context))
         ctx.complete({})
 

@@ -251,19 +251,28 @@ class Node:
     async def _receive(self) -> None:
         """Wait for messages, and act on them."""
         for entry in await self.backend.read(self._positions, wait=WAIT):
-            self._positions[entry.stream] = entry.position
             if isinstance(entry, LogEntry):
                 self._dispatch(entry)
-            elif entry.stream == ALL:
+                continue
+            self._positions[entry.stream] = entry.position
+            if entry.stream == ALL:
                 self._call(self.on_gap)
 
     def _dispatch(self, entry: LogEntry) -> None:
-        for sender, kind, *body in self.messages_of(entry):
-            receiver = self.receivers.get(kind)
-            if receiver is not None and sender != self.id:
-                # A message of a newer version may have another body.
-                with crashes_logged("a message of another node failed"):
-                    receiver(sender, *body)
+        messages = self.messages_of(entry)
+        for message in messages[:-1]:
+            self._act_on(*message)
+        # Before the last one, whose receivers may tell a client where it can go on.
+        self._positions[entry.stream] = entry.position
+        for message in messages[-1:]:
+            self._act_on(*message)
+
+    def _act_on(self, sender: str, kind: str, *body: JSON) -> None:
+        receiver = self.receivers.get(kind)
+        if receiver is not None and sender != self.id:
+            # A message of a newer version may have another body.
+            with crashes_logged("a message of another node failed"):
+                receiver(sender, *body)
 
     def messages_of(self, entry: LogEntry) -> list[list[Any]]:
         """Open the messages of an entry: each is a list of its sender, kind and body."""
@@ -377,6 +386,25 @@ class Node:
             for node in dead:
                 self._spawn(partial(self._bury, node))
         await trio.sleep(min(RENEWAL, self.backend.lease / 4))
+
+    async def is_dead(self, node: str) -> bool:
+        """Tell whether another node is dead; False while that cannot be judged.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        if node == self.id or trio.current_time() - self._steady_since < self.backend.lease:
+            return False
+        # Not `alive`: a node may have begun since the last renewal.
+        return await self.backend.get(f"{_ALIVE}:{node}") is None
+
+    async def is_forgotten(self) -> bool:
+        """Tell whether the backend has lost its data, which a changed epoch may show later.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        return self.note_loss() or await self.backend.get(f"{_KNOWN}:{self.id}") is None
 
     async def _bury(self, node: str) -> None:
         """Act on the death of a node, unless another one does."""

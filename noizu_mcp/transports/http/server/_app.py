@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ....engine.aio import TrioSide
     from ....server import Node
     from ._authorization import Authorization
+    from ._shared_sessions import SharedSessions
 
 #: Frameworks such as Starlette run only the lifespan of the outermost application.
 _NO_LIFESPAN: Final = (
@@ -144,7 +145,7 @@ class HttpApp:
                 app = RunningApp(self.server, self.options, state, tasks, node)
                 app.running.on_denied = self._challenge
                 self._working = app.running.working
-                self.endpoint = Endpoint(app)
+                self.endpoint = Endpoint(app, _share_sessions(app))
                 tasks.spawn(self.endpoint.sessions.sweep)
                 tasks.spawn(app.streams.sweep)
                 try:
@@ -319,6 +320,14 @@ def _authorization(server: Server, options: HttpOptions) -> "Authorization | Non
     from ._authorization import Authorization
 
     return Authorization(options.auth, options.path, server.options.requires)
+
+
+def _share_sessions(app: RunningApp) -> "SharedSessions | None":
+    if app.running.node is None:
+        return None
+    from ._shared_sessions import SharedSessions
+
+    return SharedSessions(app, app.running.node)
 
 
 def _metrics_of(server: Server, options: HttpOptions) -> Metrics | None:

@@ -6,7 +6,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 import math
 from collections.abc import Awaitable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -47,6 +47,9 @@ from ._http_session import SESSION, Sessions, is_handshake
 from ._quotas import Reservation
 from ._running_app import RunningApp
 
+if TYPE_CHECKING:
+    from ._shared_sessions import SharedSessions
+
 #: Seconds to write the rest after all requests have ended. A client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
@@ -67,18 +70,21 @@ class Endpoint:
 
     Args:
         app: The shared part of the application.
+        shared: The sessions where other nodes serve them as well; None without other nodes.
 
     Attributes:
         app: See Args.
         sessions: The sessions with a handshake.
+        shared: See Args.
         open: Number of HTTP requests without a complete answer. Handed-over streams are counted in
             `RunningApp.streams`.
         stopping: True once no new work is accepted.
     """
 
-    def __init__(self, app: RunningApp) -> None:
+    def __init__(self, app: RunningApp, shared: "SharedSessions | None" = None) -> None:
         self.app = app
-        self.sessions = Sessions(app)
+        self.shared = shared
+        self.sessions = Sessions(app) if shared is None else shared
         self.open = 0
         self.stopping = False
         self._messages = app.running.server.options.limits
@@ -110,7 +116,10 @@ class Endpoint:
                 await self._get(http)
             else:
                 # From now on requests with this id get 404 (2025-11-25 `basic/transports`).
-                self.sessions.delete(self.sessions.find(http))
+                if self.shared is None:
+                    self.sessions.delete(self.sessions.find(http))
+                else:
+                    await self.shared.delete_session(http)
                 await http.respond(200, headers=())
         finally:
             self.open -= 1
@@ -128,6 +137,9 @@ class Endpoint:
             raise HttpRefusal(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
         if http.unread:
             await http.drop_body()  # no stream may end before the body
+        if self.shared is not None:
+            await self.shared.read(http)
+            return
         await self.sessions.find(http).read(http, http.header(b"last-event-id"))
 
     async def _post(self, post: HttpPost) -> None:
@@ -202,6 +214,8 @@ class Endpoint:
             refusal = unsupported(message, version or "")
             self.app.observe(post, message, refusal)
             return send_refusal(post, refusal, HTTP_STATUS, 400)
+        if self.shared is not None:
+            return self.shared.answer(post, message)
         if isinstance(message, Request) and message.method == "initialize":
             session = self.sessions.make(post)
             event = session.receive_from(post, message)
@@ -219,10 +233,11 @@ class Endpoint:
         if not message.answer and SESSION in post.headers:
             # A malformed response to a request of the server: the request is answered, and its task
             # must stop waiting.
-            session = self.sessions.find(post)
-            event = session.decide(message)
-            if event is not None:
-                session.take(event, session.get_stream)
+            if self.shared is not None:
+                await self.shared.take_malformed(post, message)
+            else:
+                session = self.sessions.find(post)
+                session.take_message(message)
         await post.respond(400, encode(message.error))
 
     # 2026-07-28: each request has its own context, and needs no session
@@ -282,6 +297,8 @@ class Endpoint:
             if self.open:
                 await self._quiet.wait()
             await self.app.streams.wait_for_end()
+            if self.shared is not None:
+                await self.shared.flush()
         # Clients that have not read everything by now would keep the process from ending.
         self.app.streams.close()
         for session in self.sessions:

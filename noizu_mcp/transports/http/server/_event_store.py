@@ -15,7 +15,7 @@ Source: 2025-11-25 `basic/transports`, "Resumability and Redelivery".
 """
 
 import os
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 
@@ -31,6 +31,9 @@ DIGITS: Final = 18
 #: Bytes counted for each event in addition to its text, for its objects: without them a million
 #: tiny events would stay within the limit.
 OVERHEAD: Final = 128
+
+
+Stream = TypeVar("Stream", bound="EventStream")
 
 
 class EventStream:
@@ -74,6 +77,11 @@ class EventStream:
         """True while it has a reader."""
         return self._writer is not None
 
+    @property
+    def last_id(self) -> str:
+        """The id of the last event."""
+        return f"{self.name}-{self._last}"
+
     def attach(self, writer: EventWriter, reader: Principal | None) -> None:
         """Set the reader of the stream, in place of the current one.
 
@@ -92,14 +100,23 @@ class EventStream:
         if self.ended:
             writer.end()
 
+    def is_read_by(self, writer: EventWriter) -> bool:
+        """Tell whether a writer is the current reader."""
+        return self._writer is writer
+
+    def hang_up(self) -> None:
+        """End the answer of the reader in order, if there is one."""
+        if self._writer is not None:
+            self._writer.end()
+            self._writer = None
+
     def dismiss(self, requires: RequireScopes | None) -> None:
         """Close the stream gracefully if the reader's token lacks scopes for later messages.
 
         A client with another token returns and continues to read.
         """
-        if self._writer is not None and not self._may_have(requires):
-            self._writer.end()
-            self._writer = None
+        if not self._may_have(requires):
+            self.hang_up()
 
     def _may_have(self, requires: RequireScopes | None) -> bool:
         return requires is None or requires.admits(self._reader)
@@ -170,7 +187,7 @@ class EventStream:
             self._delivered = self._last
             # A number of its own, although nothing is stored for it: an id must be unique in the
             # session (2025-11-25 `basic/transports`, "Resumability and Redelivery").
-            self._writer.put(priming_event(f"{self.name}-{self._last}", retry))
+            self._writer.put(priming_event(self.last_id, retry))
 
     def replay(self, number: int | None) -> None:
         """Send the reader the stored events after a given one.
@@ -202,7 +219,7 @@ class EventStream:
         if self.ended:
             return
         self._last += 1
-        data = event(message, f"{self.name}-{self._last}")
+        data = event(message, self.last_id)
         # Stored even while there is a reader: bytes passed to the host may still be lost.
         if self._log.make_room(self, len(data) + OVERHEAD):
             self._events.append((self._last, data, requires))
@@ -237,6 +254,7 @@ class EventLog:
         limit: Maximum bytes of stored events of all streams. The stream that ended first is dropped
             first; then the oldest events of the growing stream.
         reservation: Counts the events for the client.
+        place: The begin of the names of its streams.
 
     Attributes:
         size: Bytes of stored events.
@@ -245,10 +263,10 @@ class EventLog:
 
     __slots__ = ("_ended", "_limit", "_opened", "_prefix", "_reservation", "size", "streams")
 
-    def __init__(self, limit: int, reservation: Reservation) -> None:
+    def __init__(self, limit: int, reservation: Reservation, place: str = "") -> None:
         # Ids must be unique in the session, and another process may serve a sealed session with its
         # own streams.
-        self._prefix = os.urandom(3).hex()
+        self._prefix = place + os.urandom(3).hex()
         self._reservation = reservation
         self._limit = limit
         self._opened = 0
@@ -258,9 +276,16 @@ class EventLog:
 
     def open(self) -> EventStream:
         """Open a stream."""
-        name = f"{self._prefix}.{self._opened}"
+        return self.add(EventStream(self.next_name(), self))
+
+    def next_name(self) -> str:
+        """Return a name for a stream, unique in the session."""
         self._opened += 1
-        stream = self.streams[name] = EventStream(name, self)
+        return f"{self._prefix}.{self._opened}"
+
+    def add(self, stream: Stream) -> Stream:
+        """Add an open stream."""
+        self.streams[stream.name] = stream
         return stream
 
     def find(self, event_id: str) -> tuple[EventStream, int] | None:

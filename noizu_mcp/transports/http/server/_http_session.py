@@ -47,7 +47,7 @@ from ._asgi import HttpRefusal, HttpRequest, out_of_memory, unavailable
 from ._event_store import EventLog, EventStream
 from ._event_writer import EventWriter, TaskWork, time_left
 from ._http_post import HttpPost, send_refusal
-from ._quotas import EVICTABLE, Quota, Reservation, size_of
+from ._quotas import EVICTABLE, HeldSession, Quota, Reservation, size_of
 from ._running_app import RunningApp
 from ._session_id import SessionIds
 
@@ -118,8 +118,17 @@ class HttpSession(Session):
         # Before 2025-11-25 servers should not end a stream before the answer.
         return self.peer.handshake.revision.polling
 
-    def _open_stream(self, writer: EventWriter) -> EventStream:
-        stream = self.event_log.open()
+    def open_answer(self, event: Dispatch | Fanout) -> EventStream:
+        """Open the stream of the answer to a POST.
+
+        Args:
+            event: The meaning of its message.
+        """
+        del event  # a stream of this process needs no more than the events
+        return self.event_log.open()
+
+    def _open_stream(self, event: Dispatch | Fanout, writer: EventWriter) -> EventStream:
+        stream = self.open_answer(event)
         stream.attach(writer, None)
         if self._polls:
             stream.prime(self._app.limits.retry)
@@ -169,6 +178,12 @@ class HttpSession(Session):
             self.observe_received(message, event, post.size)
         return event
 
+    def take_message(self, message: Decoded) -> None:
+        """Act on a message that needs no answer."""
+        event = self.decide(message)
+        if event is not None:
+            self.take(event, self.get_stream)
+
     def act_on(self, post: HttpPost, event: PeerEvent | None) -> Awaitable[None]:
         """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
@@ -193,7 +208,7 @@ class HttpSession(Session):
     async def _serve(self, post: HttpPost, event: Dispatch | Fanout) -> None:
         post.statuses = ANSWERS
         # As a stream the answer can be read again.
-        post.open_stream, post.polls = self._open_stream, self._polls
+        post.open_stream, post.polls = partial(self._open_stream, event), self._polls
         # A client that disconnects does not cancel its request (2025-11-25 `basic/transports`). The
         # handler continues, and the session is idle from now on.
         post.on_gone = partial(self._table.touch, self)
@@ -215,7 +230,7 @@ class HttpSession(Session):
     def make_feed(self) -> ChangeFeed:
         """Make the feed of the session; see `Session`."""
         limit = self.running.server.options.limits.subscriptions
-        return _GetStreamFeed(self.running, self, limit)
+        return WatchedFeed(self.running, self, limit)
 
     def reserve(self, size: int) -> None:
         """Count bytes that the session uses.
@@ -251,6 +266,10 @@ class HttpSession(Session):
         """End the session gracefully: refuse open requests, wake waiting code, end streams."""
         self._table.end(self)
 
+    def evict(self) -> None:
+        """Leave its place in the table to another session."""
+        self.stop()
+
     def end(self) -> None:
         """End, after it was removed from the table."""
         # The refusals of open requests need their streams, which therefore end last.
@@ -270,7 +289,7 @@ def _is_asking(fanout: Fanout) -> bool:
     return any(isinstance(event, Dispatch | SendAnswer) for event in fanout.events)
 
 
-class _GetStreamFeed(ChangeFeed):
+class WatchedFeed(ChangeFeed):
     """The changes of a session, sent on its GET stream.
 
     The GET stream knows its reader, whose token may differ from the subscriber's. So the stream
@@ -330,7 +349,12 @@ class Sessions:
     def __init__(self, app: RunningApp) -> None:
         self._app = app
         self._sessions: dict[str, HttpSession] = {}
-        self._ids = SessionIds(app.running.server, sealed=app.seal_sessions)
+        self._ids = SessionIds(
+            app.running.server,
+            sealed=app.seal_sessions,
+            # `open_node` has found the keys, or a backend in this process.
+            in_process=app.running.node is not None,
+        )
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -361,10 +385,10 @@ class Sessions:
         quotas, limit = self._app.quotas, self._app.limits.sessions
         if len(self._sessions) >= limit:
             # Before the new session is in the tables: the search must not find it.
-            spare = quotas.find_spare(session.quota)
+            spare = self.find_spare(session)
             if spare is None:
                 raise unavailable(f"More than {limit} sessions", EVICTABLE)
-            spare.stop()
+            spare.evict()
         handshake = session.peer.handshake
         client = handshake.client_info, handshake.client_capabilities
         try:
@@ -375,12 +399,15 @@ class Sessions:
         self._sessions[id_] = session
         quotas.add_session(session)
 
-    def find(self, http: HttpRequest) -> HttpSession:
-        """Find the session of a request, or restore a session that another process began.
+    def find_spare(self, session: HttpSession) -> HeldSession | None:
+        """Find the session to evict for a new one."""
+        return self._app.quotas.find_spare(session.quota)
+
+    def read_id(self, http: HttpRequest) -> str:
+        """Read the id of the session of a request.
 
         Raises:
-            HttpRefusal: The id is missing, or the revision has no sessions (400); or this principal
-                has no such session (404).
+            HttpRefusal: The id is missing, or the revision has no sessions (400).
         """
         version, sent = http.version, http.headers.get(SESSION)
         # A version other than the negotiated one is accepted: the official suite 0.1.16 sends such.
@@ -390,13 +417,19 @@ class Sessions:
             raise HttpRefusal(400, text, code=UNSUPPORTED_VERSION, data=data)
         if sent is None:
             raise HttpRefusal(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
-        id_ = sent.decode("latin-1").strip(" \t")  # as `header` reads it
-        owner = owner_of(http.principal)
+        return sent.decode("latin-1").strip(" \t")  # as `header` reads it
+
+    def find(self, http: HttpRequest) -> HttpSession:
+        """Find the session of a request, or restore a session that another process began.
+
+        Raises:
+            HttpRefusal: The id is missing, or the revision has no sessions (400); or this principal
+                has no such session (404).
+        """
+        id_ = self.read_id(http)
         session = self._sessions.get(id_) or self._restore(id_, http)
-        # The same 404 for the session of another principal: knowing an id proves nothing, and the
-        # answer must not reveal that the id exists (security best practices, "Session Hijacking").
-        if session is None or session.owner != owner:
-            raise HttpRefusal(404, "Session not found; initialize again", code=INVALID_REQUEST)
+        if session is None or session.owner != owner_of(http.principal):
+            raise not_found()
         # Another process may have received the `initialized` notification.
         if self._ids.sealed and session.peer.handshake.complete():
             session.complete_handshake()
@@ -440,6 +473,13 @@ class Sessions:
             for session in self:
                 if session.idle >= self._app.limits.session_idle:
                     self.end(session)
+
+
+def not_found() -> HttpRefusal:
+    """Make the refusal of a request of no session of its principal (404)."""
+    # The same for the session of another principal: knowing an id proves nothing, and the answer
+    # must not reveal that the id exists (security best practices, "Session Hijacking").
+    return HttpRefusal(404, "Session not found; initialize again", code=INVALID_REQUEST)
 
 
 def is_handshake(version: str | None) -> bool:

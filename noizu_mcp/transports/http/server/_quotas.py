@@ -64,7 +64,7 @@ class HeldSession(Protocol):
         """Seconds since it was last used."""
         ...
 
-    def stop(self) -> None:
+    def evict(self) -> None:
         """End it, and remove it from the quotas."""
 
 
@@ -138,7 +138,7 @@ class Quota:
                 text = "HttpLimits.memory is used up: clients are refused"
                 throttled_log.warning("HttpLimits.memory", text)
                 return False
-            idle.stop()
+            idle.evict()
         return True
 
     def _find_idle(self, size: int) -> HeldSession | None:

@@ -37,12 +37,13 @@ class SessionIds:
     Args:
         server: The server of the sessions; its `state_keys` seal the ids.
         sealed: True if ids are sealed, so that other processes may serve the sessions as well.
+        in_process: True if all servers of the sessions are in this process, and need no keys.
 
     Attributes:
         sealed: See Args.
     """
 
-    def __init__(self, server: Server, *, sealed: bool) -> None:
+    def __init__(self, server: Server, *, sealed: bool, in_process: bool = False) -> None:
         self._server = server.options.name
         self.sealed = sealed
         self._sealer: Sealer | None = None
@@ -55,7 +56,7 @@ class SessionIds:
                 # Random ids, and ids of other servers, are common, and need no warning in the log.
                 foreign=logging.DEBUG,
             )
-            if not self._sealer.lasting:
+            if not (self._sealer.lasting or in_process):
                 logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 

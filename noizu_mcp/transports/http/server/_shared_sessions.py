@@ -1,0 +1,536 @@
+"""Sessions of a server with many nodes: each node serves each request of each session.
+
+Theory of operation. A session is a record of the backend. A node that serves it has a copy
+(`SharedSession`), and reads the record for each request; the value is transferred only if another
+node has changed it. Whatever a client may rely on later (`put_session`, the log level, watched
+resources) is changed in the record before it is answered. So a copy may be dropped at any time, and
+its end is not the end of the session. A session ends with its record: by a DELETE, because `init`
+failed, for another session's place, or when no node has used it for `session_idle` seconds.
+
+What cannot move stays at its node, and other nodes send messages to it: a handler that waits for an
+answer of the client, a request that is cancelled, a watched resource whose `subscribe` ran there
+(the node is its *keeper*), and the GET stream (the node is its *reader*). Only the reader sends
+notifications of changes. The record has the position in the log of all nodes up to which the client
+was told, so another node can go on. Notifications for one session alone are messages to all nodes
+as well: then they have a place in that log, whoever reads.
+
+While the backend cannot be reached, a node serves the copies that it has confirmed lately. When the
+backend has lost its data, each node writes the records of its latest copies again; the copy that
+knew the latest version of a record counts.
+"""
+
+import math
+import os
+from functools import partial
+from typing import Final
+
+import trio
+
+from ...._errors import McpError
+from ...._value import JSON, JSONObject
+from ....backends import BackendUnavailable, Conflict, Full
+from ....engine import crashes_logged
+from ....jsonrpc import (
+    Batch,
+    Decoded,
+    ErrorResponse,
+    Malformed,
+    Notification,
+    Request,
+    Response,
+    decode,
+    encode,
+    render,
+)
+from ....protocol import Dispatch, Origin
+from ....server import Node, Stored
+from ._asgi import HttpRefusal, HttpRequest, out_of_memory, unavailable
+from ._event_writer import TaskWork
+from ._http_post import HttpPost
+from ._http_session import (
+    SESSION,
+    HttpSession,
+    Sessions,
+    not_found,
+    owner_of,
+)
+from ._quotas import EVICTABLE, LOOKS, HeldSession
+from ._running_app import RunningApp
+from ._shared_session import (
+    CHANGED_HERE,
+    ENDED,
+    MESSAGE,
+    NOTICE,
+    RENEWAL,
+    REPLACED,
+    STORED,
+    UNWATCHED,
+    SharedSession,
+    in_time,
+    is_record,
+    offline,
+)
+from ._shared_streams import (
+    FITS,
+    RETRY,
+    node_of,
+    position_in,
+)
+
+#: Seconds for which a large message waits in a record.
+MESSAGE_TTL: Final = 60.0
+#: The group of all sessions.
+_GROUP: Final = "sessions"
+
+
+class SharedSessions(Sessions):
+    """The copies of sessions at one node.
+
+    Args:
+        app: The shared part of the application.
+        node: The node.
+
+    Attributes:
+        node: See Args.
+    """
+
+    _sessions: "dict[str, SharedSession]"  # type: ignore[assignment]
+
+    def __init__(self, app: RunningApp, node: Node) -> None:
+        super().__init__(app)
+        self.node = node
+        self._by_digest: dict[str, SharedSession] = {}
+        self._writing = 0
+        self._written: trio.Event | None = None
+        node.on_emptied.append(self._write_all_again)
+        node.receivers |= {
+            MESSAGE: self._receive_message,
+            STORED: self._receive_stored,
+            ENDED: self._receive_end,
+            REPLACED: self._receive_replaced,
+            UNWATCHED: self._receive_unwatched,
+            CHANGED_HERE: partial(self._receive_own, CHANGED_HERE),
+            NOTICE: partial(self._receive_own, NOTICE),
+        }
+
+    # Requests
+
+    async def answer(self, post: HttpPost, message: Decoded) -> None:
+        """Answer a POST of a session, or one that begins a session.
+
+        Raises:
+            HttpRefusal: There is no such session (404), there are too many (503), or the backend
+                cannot answer now (503).
+        """
+        if isinstance(message, Request) and message.method == "initialize":
+            session = self.make(post)
+            event = session.receive_from(post, message)
+            if isinstance(event, Dispatch):
+                await self._begin(session)
+                post.extra = (*post.extra, (SESSION, session.id.encode()))
+            await session.act_on(post, event)
+            return
+        session = await self.find_shared(post)
+        rest = self._pass_on(session, message)
+        if rest is None:
+            self.touch(session)
+            await post.respond(202, headers=())
+            return
+        await session.act_on(post, session.receive_from(post, rest))
+
+    async def take_malformed(self, post: HttpPost, message: Malformed) -> None:
+        """Take a malformed answer to a question.
+
+        Raises:
+            HttpRefusal: See `answer`.
+        """
+        session = await self.find_shared(post)
+        if self._pass_on(session, message) is not None:
+            session.take_message(message)
+
+    async def read(self, http: HttpRequest) -> None:
+        """Answer a GET.
+
+        Raises:
+            HttpRefusal: See `answer`, `SharedSession.read_changes` and
+                `SharedSession.read_answer`.
+        """
+        session = await self.find_shared(http)
+        last = http.header(b"last-event-id")
+        position = None if last is None else position_in(last)
+        if last is None or position is not None:
+            await session.read_changes(http, position)
+        else:
+            await session.read_answer(http, last)
+
+    async def delete_session(self, http: HttpRequest) -> None:
+        """End the session of a request at all nodes.
+
+        Raises:
+            HttpRefusal: See `answer`.
+        """
+        session = await self.find_shared(http)
+        try:
+            with in_time():
+                await self.node.records.delete(session.key)
+        except BackendUnavailable:
+            raise offline() from None
+        self.node.tell(ENDED, session.digest)
+        self.end(session)
+
+    # Copies
+
+    def make(self, http: HttpRequest) -> SharedSession:
+        """Make a copy; see `Sessions`."""
+        quota = self._app.quotas.of(http)
+        session = SharedSession(self._app, owner_of(http.principal), quota, self)
+        session.peer.origin = Origin(None, http.principal, quota.name)
+        return session
+
+    def has(self, session: SharedSession) -> bool:
+        """Tell whether a copy is in the table."""
+        return self._sessions.get(session.id) is session
+
+    def find_spare(self, _session: HttpSession) -> HeldSession | None:
+        """Find the copy to drop for a new one: its session goes on; see `Sessions`."""
+        return self._app.quotas.sessions.find_idle(0)
+
+    def _enter(self, session: HttpSession, id_: str) -> None:
+        super()._enter(session, id_)
+        shared = self._sessions[id_]
+        self._by_digest[shared.digest] = shared
+
+    def end(self, session: HttpSession) -> None:
+        """End a copy; see `Sessions`."""
+        if isinstance(session, SharedSession) and self.has(session):
+            del self._by_digest[session.digest]
+        super().end(session)
+
+    async def _begin(self, session: SharedSession) -> None:
+        """Begin a session.
+
+        Raises:
+            HttpRefusal: There are too many, or the backend cannot answer now (503).
+        """
+        id_ = self._ids.make(session.peer.handshake.agreed(), session.owner)
+        session.name_by(id_)
+        record = session.begin_record()
+        try:
+            with in_time():
+                version = await self._create(session, record)
+        except BackendUnavailable:
+            raise offline() from None
+        try:
+            self._enter(session, id_)
+        except HttpRefusal:
+            self.write_soon(partial(self.delete_record, session))
+            raise
+        session.confirm(Stored(record, version))
+
+    async def _create(self, session: SharedSession, record: JSONObject) -> int:
+        limits = self._app.limits
+        for _ in range(LOOKS):
+            try:
+                return await self.node.records.put(
+                    session.key,
+                    record,
+                    ttl=limits.session_idle,
+                    version=0,
+                    groups={_GROUP: limits.sessions},
+                )
+            except Full:
+                spare = self._app.quotas.find_spare(session.quota)
+                if not isinstance(spare, SharedSession):
+                    break
+                await self._end_spare(spare)
+        raise unavailable(f"More than {limits.sessions} sessions", EVICTABLE)
+
+    async def _end_spare(self, spare: SharedSession) -> None:
+        """End an idle session for the place of another one, unless another node uses it."""
+        stored = await self.node.records.get(spare.key, known=spare.version)
+        record = await self.node.backend.get(spare.key, known=spare.version)
+        if stored is None or record is None:
+            self.end(spare)
+            return
+        spare.confirm(stored)
+        reader = spare.record["reader"]
+        idle = self._app.limits.session_idle - (record.expires_at - self.node.backend.now())
+        if reader is not None and node_of(reader) in self.node.alive:
+            idle = 0.0
+        if idle + 1 < spare.idle:
+            spare.used = trio.current_time() - idle
+            self._app.quotas.touch_session(spare)
+        else:
+            await self.delete_record(spare)
+            self.end(spare)
+
+    async def delete_record(self, session: SharedSession) -> None:
+        """End a session at all nodes, after the end of the copy here; failures are logged."""
+        try:
+            await self.node.records.delete(session.key)
+        except BackendUnavailable as error:
+            self.node.note_failure(error)
+        self.node.tell(ENDED, session.digest)
+
+    async def find_shared(self, http: HttpRequest) -> SharedSession:
+        """Find the session of a request.
+
+        Raises:
+            HttpRefusal: See `answer`.
+        """
+        id_, owner = self.read_id(http), owner_of(http.principal)
+        session = self._sessions.get(id_)
+        try:
+            if session is None:
+                session = await self._copy(id_, http)
+            elif session.owner != owner or not await self.look_up(session):
+                raise not_found()
+        except BackendUnavailable:
+            session = self._sessions.get(id_)
+            idle = self._app.limits.session_idle
+            if session is None or trio.current_time() - session.confirmed >= idle:
+                raise offline() from None
+            if session.owner != owner:
+                raise not_found() from None
+        except McpError:
+            raise out_of_memory() from None
+        if session.peer.handshake.complete():
+            # Another node has received the `initialized` notification.
+            session.complete_handshake()
+        session.find_keepers()
+        return session
+
+    async def look_up(self, session: SharedSession) -> bool:
+        """Use the record of a copy; False if the session has ended, and its copy with it.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+            McpError: There is no memory for it.
+        """
+        with in_time():
+            stored = await self.node.records.get(
+                session.key, ttl=self._app.limits.session_idle, known=session.version
+            )
+            if stored is None and session.is_recent and await self.node.is_forgotten():
+                await self.write_again(session)
+                return True
+        if stored is None or not (stored.value is None or is_record(stored.value)):
+            self.end(session)
+            return False
+        session.confirm(stored)
+        return self.has(session)
+
+    async def _copy(self, id_: str, http: HttpRequest) -> SharedSession:
+        """Make the copy of a session that this node does not know.
+
+        Raises:
+            HttpRefusal: There is no such session (404), or no room for the copy (503).
+            BackendUnavailable: The backend cannot answer now.
+            McpError: There is no memory for it.
+        """
+        session = self.make(http)
+        session.name_by(id_)
+        with in_time():
+            stored = await self.node.records.get(session.key, ttl=self._app.limits.session_idle)
+            if stored is None and await self.node.is_forgotten():
+                # A node that has a copy may write it again.
+                raise offline()
+        if stored is None or not is_record(stored.value):
+            raise not_found()
+        record: JSONObject = stored.value
+        if record["owner"] != session.owner:
+            raise not_found()
+        if (other := self._sessions.get(id_)) is not None:
+            # Another request has made it meanwhile.
+            other.confirm(stored)
+            return other
+        session.peer.handshake.resume(record["agreed"])
+        self._enter(session, id_)
+        try:
+            session.confirm(stored)
+        except McpError:
+            self.end(session)
+            raise
+        session.complete_handshake()
+        return session
+
+    async def sweep(self) -> None:
+        """Keep the records of used sessions, and drop idle copies, until cancelled."""
+        idle = self._app.limits.session_idle
+        while True:
+            await trio.sleep(min(idle / 4, RENEWAL))
+            for session in self:
+                with crashes_logged("a session could not be kept"):
+                    await self._check(self._sessions[session.id])
+
+    async def _check(self, session: SharedSession) -> None:
+        idle, unconfirmed = self._app.limits.session_idle, trio.current_time() - session.confirmed
+        try:
+            if session.is_used:
+                # An idle reader needs less: the record shows it to all nodes.
+                if session.requests or unconfirmed >= idle / 4 - RENEWAL:
+                    await session.renew()
+            # Other nodes may use it, and rely on this one for what it keeps.
+            elif session.idle >= idle and (
+                not session.kept or await self.node.records.get(session.key) is None
+            ):
+                self.end(session)
+        except BackendUnavailable as error:
+            self.node.note_failure(error)
+        except McpError:
+            return  # no memory for the latest version: the next request is refused
+
+    # After a loss of the data
+
+    async def write_again(self, session: SharedSession) -> None:
+        """Write the record of a copy, which the backend has lost.
+
+        The record of another node stays, unless this one knew a later version.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        # Until the next change the record tells how much its writer knew.
+        record = {**session.record, "was": session.version, "position": self.node.position}
+        limits = self._app.limits
+
+        def edit(stored: JSON) -> JSON:
+            is_older = not is_record(stored) or stored.get("was", math.inf) < session.version
+            return record if is_older else None
+
+        try:
+            version = await self.node.records.put(
+                session.key,
+                record,
+                ttl=limits.session_idle,
+                version=0,
+                groups={_GROUP: limits.sessions},
+            )
+            stored: Stored | None = Stored(record, version)
+        except Conflict:
+            stored = await self.node.records.change(session.key, edit, ttl=limits.session_idle)
+        except Full:
+            stored = None  # others were first
+        if stored is not None:
+            session.version = 0
+            session.confirm(stored)
+
+    async def _write_all_again(self) -> None:
+        for session in self:
+            shared = self._sessions.get(session.id)
+            while shared is not None and shared.is_recent and self.has(shared):
+                try:
+                    await self.write_again(shared)
+                    break
+                except BackendUnavailable:
+                    await trio.sleep(RETRY)
+
+    # Messages of clients for other nodes
+
+    def _pass_on(self, session: SharedSession, message: Decoded) -> Decoded | None:
+        """Send other nodes what belongs to their requests; return the rest, None for nothing."""
+        if isinstance(message, Batch):
+            rest = [each for each in message.messages if self._pass_on(session, each) is not None]
+            return Batch(tuple(rest)) if rest or not message.messages else None
+        node, text = self._find_node(session, message), message
+        if node == self.node.id:
+            return message
+        sent = text.error if isinstance(text, Malformed) else text
+        self._send(session.digest, encode(sent).decode(), node or None)
+        return None
+
+    def _find_node(self, session: SharedSession, message: Decoded) -> str:
+        """Find the node of the request that a message is about; empty for an unknown one."""
+        name: object = None
+        if isinstance(message, Malformed):
+            name = None if message.answer else message.error.id
+        elif isinstance(message, Response | ErrorResponse):
+            name = message.id
+        elif isinstance(message, Notification):
+            params = message.params or {}
+            if message.method == "notifications/progress":
+                name = params.get("progressToken")
+            elif message.method == "notifications/cancelled":
+                id_ = params.get("requestId")
+                is_here = not isinstance(id_, str | int) or session.ledger.holds(id_)
+                return self.node.id if is_here else ""
+        return node_of(name) or self.node.id
+
+    def _send(self, digest: str, text: str, to: str | None) -> None:
+        if len(render(text)) <= FITS:
+            self.node.tell(MESSAGE, digest, text, to=to)
+        else:
+            self.write_soon(partial(self._send_stored, digest, text, to))
+
+    async def _send_stored(self, digest: str, text: str, to: str | None) -> None:
+        key = f"m:{os.urandom(16).hex()}"
+        try:
+            await self.node.records.put(key, text, ttl=MESSAGE_TTL)
+        except BackendUnavailable as error:
+            self.node.note_failure(error)
+        else:
+            self.node.tell(STORED, digest, key, to=to)
+
+    def _receive_message(self, _sender: str, digest: str, text: str) -> None:
+        session = self._by_digest.get(digest)
+        if session is None:
+            return
+        message = decode(text.encode(), self._app.running.server.options.limits)
+        event = session.decide(message)
+        if session.listeners:
+            session.observe_received(message, event, len(text))
+        if event is not None:
+            session.take(event, session.get_stream)
+
+    def _receive_stored(self, sender: str, digest: str, key: str) -> None:
+        session = self._by_digest.get(digest)
+        if session is not None:
+            session.spawn(partial(self._fetch_message, sender, digest, key))
+
+    async def _fetch_message(self, sender: str, digest: str, key: str) -> None:
+        try:
+            stored = await self.node.records.get(key)
+        except BackendUnavailable as error:
+            self.node.note_failure(error)
+            return
+        if stored is not None:
+            self._receive_message(sender, digest, stored.value)
+
+    def _receive_end(self, _sender: str, digest: str) -> None:
+        if (session := self._by_digest.get(digest)) is not None:
+            self.end(session)
+
+    def _receive_replaced(self, _sender: str, digest: str, reader: str) -> None:
+        if (session := self._by_digest.get(digest)) is not None:
+            session.end_reader(reader)
+
+    def _receive_unwatched(self, _sender: str, digest: str, uri: str) -> None:
+        if (session := self._by_digest.get(digest)) is not None:
+            session.stop_keeping(uri)
+
+    def _receive_own(self, kind: str, _sender: str, digest: str, body: str) -> None:
+        session = self._by_digest.get(digest)
+        if session is not None and session.get_stream.is_read:
+            session.take_own(kind, body)
+
+    # Work that outlives its session
+
+    def write_soon(self, work: TaskWork) -> None:
+        """Start a task that writes to the backend; the end of the application waits for it."""
+        self._writing += 1
+        self._app.tasks.spawn(partial(self._write, work))
+
+    async def _write(self, work: TaskWork) -> None:
+        try:
+            with crashes_logged("a session could not be written"):
+                await work()
+        finally:
+            self._writing -= 1
+            if self._written is not None and not self._writing:
+                self._written.set()
+
+    async def flush(self) -> None:
+        """Wait until everything is written."""
+        while self._writing:
+            self._written = trio.Event()
+            await self._written.wait()
