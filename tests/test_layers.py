@@ -158,6 +158,8 @@ LATE = {
     ("server/_server_request", ".asking._rounds"): "the same",
     ("server/_running", ".asking._parked"): "loads with the first question of 2026-07-28",
     ("server/_running", ".tasks._task_store"): "loads with the first task",
+    ("server/_running", ".tasks._shared_tasks"): "loads where there are other nodes",
+    ("server/_running", ".features._tasks"): "loads with the first task that runs again",
     ("server/_running", ".providers._provider_lists"): "loads with the first provider",
     ("server/_server", ".providers._providers"): "the same",
     ("server/features/_lifecycle", "..providers._introductions"): "the same",

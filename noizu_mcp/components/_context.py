@@ -415,6 +415,14 @@ class Context(abc.ABC, Generic[State]):
             McpError: There are too many tasks (-32603).
         """
 
+    @property
+    @abc.abstractmethod
+    def attempt(self) -> int:
+        """How often the handler of a task with `restartable=True` has been started: 1, 2 or 3.
+
+        More than 1: the node that ran the task is gone, and has executed a part of it. Otherwise 1.
+        """
+
     @abc.abstractmethod
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of this server, as a client would; hidden ones too.

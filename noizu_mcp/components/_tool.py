@@ -50,6 +50,7 @@ class MethodOptions(ToolOptions, total=False):
         strict: Refuse unknown arguments.
         task: Let calls go on as tasks: `required`, or `optional` where the client knows no tasks.
         starts_task: The method begins the task by itself, with `ctx.start_task()`.
+        restartable: Run the task again at another node where its node is gone, at most 3 times.
     """
 
     input: object
@@ -60,6 +61,7 @@ class MethodOptions(ToolOptions, total=False):
     strict: bool
     task: Literal["optional", "required"] | None
     starts_task: bool
+    restartable: bool
 
 
 class ToolFunctionOptions(MethodOptions, Overrides, total=False):
@@ -72,8 +74,9 @@ class Tool(Component, metaclass=ComponentMeta):
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
     `max_concurrency`, `max_queue`, `max_result_bytes`, `coerce`, `requires`, `available`, `loop`,
-    `inline`, `strict`, `task`, `starts_task`, `abstract`. The input is a nested class `Input`, or
-    `input`, or `input_schema`; the output likewise, or the return annotation of `call`.
+    `inline`, `strict`, `task`, `starts_task`, `restartable`, `abstract`. The input is a nested
+    class `Input`, or `input`, or `input_schema`; the output likewise, or the return annotation of
+    `call`.
 
     A declared input goes to the first parameter of `call`. Without one, the parameters of `call`
     are the input, `call(self, a: int, b: int = 1)`; or `args` takes the whole input, and its

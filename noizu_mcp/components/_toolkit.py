@@ -76,7 +76,8 @@ class Toolkit(metaclass=ComponentMeta):
     `classmethod` work. Options of the class statement are defaults for all of its tools:
     `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`,
     `max_queue`, `max_result_bytes`, `coerce`, `requires`, `available`, `loop`, `inline`, `strict`,
-    `task`, `starts_task`. With `abstract=True` it is a base that others take their tools from.
+    `task`, `starts_task`, `restartable`. With `abstract=True` it is a base that others take
+    their tools from.
 
     Raises:
         DefinitionError: From the class statement; it lists all problems of the class.

@@ -146,9 +146,11 @@ class HandledRequest(Protocol):
 
     Attributes:
         envelope: The metadata of the request.
+        attempt: The number of this run of a task, from 1.
     """
 
     envelope: Envelope
+    attempt: int
 
     @property
     def running(self) -> Running:
@@ -264,6 +266,17 @@ class CallTaskStart(TaskStart, Protocol):
 
         Returns:
             True if the request is answered.
+        """
+
+    @property
+    def waits(self) -> bool:
+        """True if the task must be stored before it begins: `enter_stored` does both."""
+
+    async def enter_stored(self) -> bool:
+        """Store the task, and begin it.
+
+        Returns:
+            True if the request is answered; False if the call runs in the request.
         """
 
     def leaving(self, job: Job) -> Job:

@@ -10,7 +10,7 @@ import attrs
 import trio
 
 from .._errors import McpError
-from .._value import JSONMapping
+from .._value import JSONMapping, JSONObject
 from ..engine import Job
 from ..types import ToolResult
 from .changes._bus import Merger, Subscriber
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from .changes._shared import SharedChanges
     from .nodes._node import Node
     from .providers._provider_lists import ProviderLists
+    from .tasks._known_task import KnownTask
     from .tasks._running_task import RunningTask
+    from .tasks._shared_tasks import SharedTasks
     from .tasks._task_store import TaskMemory, TaskStore
 
 Result = TypeVar("Result")
@@ -99,6 +101,7 @@ class RunningServer:
         on_denied: Called before a request is answered with a missing scope.
         shared_changes: The changes of all nodes; None without other nodes.
         claims: The claims of states; only where there are other nodes.
+        shared_tasks: The tasks of all nodes; only where there are other nodes.
     """
 
     def __init__(
@@ -130,6 +133,7 @@ class RunningServer:
         self.on_denied: Callable[[ServerRequest, McpError], None] | None = None
         self.shared_changes: SharedChanges | None = None
         self.claims: Claims
+        self.shared_tasks: SharedTasks
 
     @cached_property
     def tasks(self) -> "TaskStore":
@@ -194,6 +198,7 @@ class RunningServer:
         # Loaded where there are other nodes.
         from .asking._claims import StateClaims
         from .changes._shared import SharedChanges
+        from .tasks._shared_tasks import SharedTasks
 
         self.shared_changes = SharedChanges(
             node, self.server.bus, self.merger, self.portal.run_soon
@@ -201,6 +206,14 @@ class RunningServer:
         self.shared_changes.begin()
         options = self.server.options
         self.claims = StateClaims(node, self.parked, self.server.sealer, options.state_ttl)
+        # Also without a tool that has tasks: one may be added while the server runs.
+        self.shared_tasks = SharedTasks(node, self.tasks, options.limits, self._run_again)
+
+    def _run_again(self, call: JSONObject, task: "RunningTask") -> None:
+        """Start the handler of a task whose node is gone."""
+        from .features._tasks import run_again
+
+        run_again(self, call, task)
 
     # Calls by handlers. Most servers have none, and their code is not loaded.
 
@@ -247,8 +260,8 @@ class RunningServer:
         # The bus calls in the thread that reports a change, so this switches to the loop's thread.
         self.portal.run_soon(partial(self.merger.report, change))
 
-    def _find_task(self, id_: str) -> "RunningTask | None":
-        return self.tasks.get(id_)  # here, since the store is loaded with the first task
+    def _find_task(self, id_: str) -> "KnownTask | None":
+        return self.tasks.find_known(id_)  # here, since the store is loaded with the first task
 
     async def settle_tasks(self, patience: float) -> None:
         """Wait for the tasks, and cancel tasks that take longer.

@@ -407,6 +407,11 @@ class ServerContext(Context[Any]):
             raise LocalProtocolError("only a tool with starts_task=True begins a task by itself")
         await self._on_trio(task_start.begin)
 
+    @property
+    def attempt(self) -> int:
+        """The number of this run of a task, from 1; see `Context`."""
+        return self.request.attempt
+
     def takes_task(self) -> bool:
         """Tell whether `start_task` begins a task, or has begun it: the client accepts one."""
         task_start = self.request.task_start

@@ -86,6 +86,7 @@ class ServerRequest(InboundRequest):
         task_start: The start of the task of the call; None if the call has no task.
         feed: The feed of an open listen request.
         known_context: The context of the call; None until it is made.
+        attempt: The number of this run of a task, from 1.
     """
 
     # Plain attributes with defaults: most requests do not set them.
@@ -95,6 +96,7 @@ class ServerRequest(InboundRequest):
     task_start: TaskStart | None = None
     feed: "ChangeFeed | None" = None
     known_context: ServerContext | None = None
+    attempt = 1
     _progress: float | None = None
     _claimed = False  # its state, for this node
 

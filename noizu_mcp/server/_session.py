@@ -255,6 +255,7 @@ class _NoRequest:
 
     input_responses: JSONMapping = EMPTY
     request_state: str | None = None
+    attempt = 1
     completion_arguments: Mapping[str, str] = EMPTY
     cancelled = False
     emitter = None

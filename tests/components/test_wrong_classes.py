@@ -16,8 +16,8 @@ CASES = {
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
             "max_queue, max_result_bytes, "
-            "coerce, requires, available, loop, inline, strict, task, starts_task, input, output, "
-            "input_schema, "
+            "coerce, requires, available, loop, inline, strict, task, starts_task, restartable, "
+            "input, output, input_schema, "
             "output_schema, abstract"
         ),
     ),
@@ -571,7 +571,7 @@ CASES = {
             "description, category, annotations, icons, meta, hidden, visible, "
             "timeout, max_concurrency, max_queue, max_result_bytes, "
             "coerce, requires, available, loop, inline, strict, task, "
-            "starts_task, "
+            "starts_task, restartable, "
             "input, output, input_schema, output_schema, abstract\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "
             "got -1\n"

@@ -236,6 +236,8 @@ def call_problems(
     # A task outlives the request that began it; an inline handler keeps the loop busy until it is
     # done, so that nothing else would be served in the meantime.
     if options.get("task") is None:
+        if options.get("restartable", False):
+            yield "task", "restartable is for a tool that runs as a task; write task='optional'"
         if starts:
             yield "task", "starts_task is for a tool that runs as a task; write task='optional'"
     elif handler.mode == "inline":

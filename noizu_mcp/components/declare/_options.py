@@ -320,6 +320,7 @@ _ROWS: Final[tuple[tuple[str, OptionReader, str], ...]] = (
     ("strict", read_flag, _CALLS),
     ("task", _read_task, _CALLS),
     ("starts_task", read_flag, _CALLS),
+    ("restartable", read_flag, _CALLS),
     *((name, read_any, "Tool mcp tool_function") for name in _SCHEMAS),
     ("arguments", read_any, "ResourceTemplate Prompt template_function prompt_function"),
     # Refused with a text of their own: a list of the options of a kit would not help.

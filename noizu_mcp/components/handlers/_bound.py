@@ -125,6 +125,7 @@ class ToolSpec(Bound):
         max_result_bytes: Bytes of a result as JSON; None for the limit of the server.
         task: `optional` or `required` if calls may go on as tasks; None if not.
         starts_task: True if the handler begins the task by itself.
+        restartable: True if its task runs again after its node is gone.
         mirrored: The path of each property that an HTTP header mirrors, by the header.
     """
 
@@ -139,6 +140,7 @@ class ToolSpec(Bound):
     max_result_bytes: int | None = None
     task: str | None = None
     starts_task: bool = False
+    restartable: bool = False
     mirrored: Mapping[str, tuple[str, ...]]
 
 

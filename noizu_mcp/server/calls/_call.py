@@ -430,9 +430,28 @@ class RequestedCall(ToolCall):
             task_start = self._prepare_task(self, self._request, spec)
             if task_start.enter():
                 return None
+            if task_start.waits:
+                self._request.serve_with(spec)
+                return partial(self._begin_stored, task_start)
+        return self._begin_in_request(task_start)
+
+    async def _begin_stored(self, task_start: "CallTaskStart") -> None:
+        """Begin the call as a task that all nodes can find, or else in the request."""
+        try:
+            if await task_start.enter_stored():
+                return
+            work = self._begin_in_request(task_start)
+            if work is not None:
+                await work()
+        except BaseException as error:
+            if not is_crash(error):
+                raise
+            self._request.send_failure(error)
+
+    def _begin_in_request(self, task_start: "CallTaskStart | None") -> Job | None:
         if self._request.resume_rounds():
             return None
-        self._request.limit_time(spec)
+        self._request.limit_time(self.spec)
         return self._answer if task_start is None else task_start.leaving(self._answer)
 
     def _check_headers(self) -> None:

@@ -179,6 +179,14 @@ def observe_task(ctx: "ServerContext", task: Ends) -> TaskEmitter | None:
     return TaskEmitter(ctx.running.server.telemetry, ctx.emitter.event, task)
 
 
+def observe_second_run(request: Request, ctx: "ServerContext", task: Ends) -> TaskEmitter | None:
+    """Start the emitter of a task that runs again, without its request, if anyone listens."""
+    telemetry = ctx.running.server.telemetry
+    return (
+        TaskEmitter(telemetry, _start_of(request, ctx, None), task) if telemetry.listeners else None
+    )
+
+
 def observe_decision(
     ctx: "ServerContext",
     call: "PolicyCall",

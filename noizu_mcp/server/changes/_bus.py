@@ -26,7 +26,7 @@ from ...protocol import LIST_CHANGED, RESOURCE_UPDATED, TASK_CHANGED, Subscripti
 from ..tasks._task_change import TaskChange
 
 if TYPE_CHECKING:
-    from ..tasks._running_task import RunningTask
+    from ..tasks._known_task import KnownTask
 
 #: Seconds in which further reports of a change are merged into one notification: long enough for a
 #: loop that adds a hundred tools, too short for a person to notice.
@@ -99,7 +99,7 @@ class Merger:
 
     def __init__(
         self,
-        find_task: "Callable[[str], RunningTask | None]",
+        find_task: "Callable[[str], KnownTask | None]",
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
     ) -> None:
         self.subscribers: dict[Subscriber, None] = {}
@@ -136,7 +136,7 @@ class Merger:
         """
         if isinstance(change, TaskChange):
             task = self._find_task(change.id)
-            return None if task is None else SubscriptionNotice(TASK_CHANGED, task.to_wire())
+            return None if task is None else SubscriptionNotice(TASK_CHANGED, task.shown)
         if isinstance(change, tuple):
             return SubscriptionNotice(RESOURCE_UPDATED, {"uri": change[0]})
         return LIST_CHANGED[str(change)]

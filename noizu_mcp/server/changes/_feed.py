@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .._running import RunningServer
     from .._server_request import ServerRequest
     from .._session import Session
-    from ..tasks._running_task import RunningTask
+    from ..tasks._known_task import KnownTask
 
 #: Seconds for `unsubscribe` after the end of a subscription. It is shielded for this time, which
 #: therefore limits the length of a shutdown. Stopping a watcher takes far less.
@@ -170,7 +170,8 @@ class ChangeFeed:
 
     def tell(self, change: Hashable, notice: SubscriptionNotice) -> bool:
         """Send the peer a change as soon as there is room, if it subscribed; see `Subscriber`."""
-        task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
+        tasks = self.running.tasks
+        task = tasks.find_known(change.id) if isinstance(change, TaskChange) else None
         recipients = self._find_recipients(change, task) if self._is_subscribed else ()
         if not recipients:
             return False
@@ -186,7 +187,7 @@ class ChangeFeed:
             self.running.linger(partial(self._wait, change))
         return True
 
-    def _find_recipients(self, change: Hashable, task: "RunningTask | None") -> list[Id | None]:
+    def _find_recipients(self, change: Hashable, task: "KnownTask | None") -> list[Id | None]:
         if task is not None:
             # The call may have needed more scopes since the subscription began.
             return self.subscriptions.task_changed(
@@ -222,14 +223,10 @@ class ChangeFeed:
         # `basic/patterns/subscriptions`). There is no checkpoint in between.
         acknowledgement = SubscriptionNotice(ACKNOWLEDGED, {"notifications": agreed.agreed()})
         self._send(acknowledgement, ctx.id, None)
-        self._follow(sorted(agreed.tasks))
-
-    def _follow(self, ids: Iterable[str]) -> None:
-        """Follow tasks, and send their current state: they may have ended before."""
-        for id_ in ids:
-            if self.running.tasks.get(id_) is not None:
-                self.running.tasks.follow(id_, self.report)
-                self.report(TaskChange(id_))
+        for id_ in sorted(agreed.tasks):
+            self.running.tasks.follow(id_, self.report)
+            # The current state: the task may have ended before.
+            self.report(TaskChange(id_))
 
     def report(self, change: Hashable) -> None:
         """Report a change to this peer only, in the loop's thread."""

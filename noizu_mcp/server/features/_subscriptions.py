@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -9,9 +10,12 @@ from ..._errors import InsufficientScope, McpError
 from ...engine import Job, run_user_code
 from ...protocol import Listening
 from .._server_request import ServerRequest
-from ..changes._feed import ListenFeed, leave
+from ..changes._feed import ChangeFeed, ListenFeed, leave
 from ..registry._registry import Registry
 from ._work import in_time
+
+if TYPE_CHECKING:
+    from ..tasks._known_task import KnownTask
 
 
 def listen(ctx: ServerRequest) -> Job | None:
@@ -29,7 +33,41 @@ def listen(ctx: ServerRequest) -> Job | None:
     offered = {**server.registry.capabilities(), "extensions": server.registry.extensions()}
     # Over HTTP the request has no session, so it has its own feed.
     feed = ListenFeed(ctx) if ctx.dispatcher is None else ctx.dispatcher.feed
-    wanted = _read(ctx, feed.subscriptions.read(ctx.id, params, offered))
+    wanted = feed.subscriptions.read(ctx.id, params, offered)
+    if not wanted.tasks:
+        return _listen(ctx, feed, wanted)
+    # Loaded with the first filter that names a task.
+    from ._tasks import require_tasks
+
+    require_tasks(ctx.envelope)
+    if ctx.running.node is None:
+        found = map(ctx.running.tasks.get, wanted.tasks)
+        return _listen(ctx, feed, _visible(ctx, wanted, found))
+
+    async def look_up() -> None:
+        shared = ctx.running.shared_tasks
+        found = [await shared.find(id_) for id_ in wanted.tasks]
+        job = _listen(ctx, feed, _visible(ctx, wanted, found))
+        if job is not None:
+            await job()
+
+    return in_time(ctx, look_up)
+
+
+def _visible(
+    ctx: ServerRequest, wanted: Listening, found: "Iterable[KnownTask | None]"
+) -> Listening:
+    """Leave out tasks that are unknown, of other owners, or not visible to the caller."""
+    from ._tasks import owner_of
+
+    owner, caller = owner_of(ctx.envelope), ctx.envelope.origin.principal
+    own = (task for task in found if task is not None and task.owner == owner)
+    return wanted._replace(tasks=frozenset(task.id for task in own if task.admits(caller)))
+
+
+def _listen(ctx: ServerRequest, feed: ChangeFeed, wanted: Listening) -> Job | None:
+    """Open a listen request, after its tasks were found."""
+    server = ctx.running.server
     registry = server.registry
     if registry.scoped or registry.gated:
         wanted = wanted._replace(uris=_readable(ctx, registry, wanted.uris))
@@ -62,20 +100,6 @@ def listen(ctx: ServerRequest) -> Job | None:
             raise
 
     return in_time(ctx, ask)
-
-
-def _read(ctx: ServerRequest, wanted: Listening) -> Listening:
-    """Leave out tasks that are unknown, of other owners, or not visible to the caller."""
-    if not wanted.tasks:
-        return wanted
-    # Loaded with the first filter that names a task.
-    from ._tasks import owner_of, require_tasks
-
-    require_tasks(ctx.envelope)
-    owner, caller = owner_of(ctx.envelope), ctx.envelope.origin.principal
-    found = map(ctx.running.tasks.get, wanted.tasks)
-    own = (task for task in found if task is not None and task.owner == owner)
-    return wanted._replace(tasks=frozenset(task.id for task in own if task.admits(caller)))
 
 
 def _readable(ctx: ServerRequest, registry: Registry, uris: Iterable[str]) -> frozenset[str]:

@@ -5,12 +5,14 @@ its request until the handler awaits `ctx.start_task()`; any other begins its ta
 handler runs. `_begin` enters the task in the store, starts it and answers the request with it. The
 handler in the request is then cancelled, and the task runs it from the start, with the answers and
 steps of the request. `_left` keeps the two from overlapping: the task waits until the handler has
-left the request. It is set in a `finally`, so the task cannot wait for ever.
+left the request. It is set in a `finally`, so the task cannot wait for ever. At a node of many, a
+task is stored before it begins (`enter_stored`), and a request for a task may have to ask for it
+(`_serve`). `run_again` is the second begin, from a stored call at another node.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
@@ -24,17 +26,22 @@ from ...protocol import Dispatch, Envelope
 from ...types import TASKS, ToolResult
 from .._server_context import NOT_SENT
 from .._server_request import ServerRequest
-from ..asking._live import LiveAsker
+from ..asking._live import EarlierRun, LiveAsker
 from ..asking._rounds import RoundAsker
-from ..calls._call import ToolCall, as_result
-from ..calls._emitters import observe_task
+from ..calls._call import RequestedCall, ToolCall, as_result
+from ..calls._emitters import observe_second_run, observe_task
 from ..calls._invoke import ending_of
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
 from ..tasks._running_task import RunningTask
+from ..tasks._task_store import unknown_task
+from ._stored_call import read_call, store_call
+from ._work import in_time
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
+    from .._running import RunningServer
+    from ..tasks._task_record import TaskRecord
 
 #: The result for a handshake client, which cannot declare the extension.
 _NEEDED: Final = ToolResult.error(
@@ -68,32 +75,57 @@ def owner_of(envelope: Envelope) -> str | None:
     return None if principal is None else str(principal.key)
 
 
-def get_task(ctx: ServerRequest) -> None:
+def get_task(ctx: ServerRequest) -> Job | None:
     """Answer `tasks/get`: the current state, with questions, result or error."""
-    task = _find(ctx)
-    ctx.complete(task.to_wire())
+    return _serve(ctx, _get)
+
+
+def _get(ctx: ServerRequest, task: "RunningTask | TaskRecord") -> None:
+    ctx.complete(task.shown)
     # After the answer, and only for an ended task: the task may now be removed to make room.
     ctx.running.tasks.note_delivered(task)
 
 
-def update_task(ctx: ServerRequest) -> None:
+def update_task(ctx: ServerRequest) -> Job | None:
     """Answer `tasks/update`: store answers to some or all questions of the task."""
-    task = _find(ctx)
+    return _serve(ctx, _update)
+
+
+def _update(ctx: ServerRequest, task: "RunningTask | TaskRecord") -> Awaitable[None] | None:
     answers = (ctx.request.params or {}).get("inputResponses")
     if not isinstance(answers, Mapping):
         raise McpError(INVALID_PARAMS, "tasks/update requires an inputResponses object")
+    if not isinstance(task, RunningTask):
+        return _update_elsewhere(ctx, task, answers)
     task.answer(answers)
     ctx.complete({})
+    return None
 
 
-def cancel_task(ctx: ServerRequest) -> None:
-    """Answer `tasks/cancel` at once; the cancellation is cooperative (extension)."""
-    _find(ctx).cancel()
+async def _update_elsewhere(ctx: ServerRequest, task: "TaskRecord", answers: JSONMapping) -> None:
+    await ctx.running.shared_tasks.answer(task, answers)
     ctx.complete({})
 
 
-def _find(ctx: ServerRequest) -> RunningTask:
-    """Find the task of a request.
+def cancel_task(ctx: ServerRequest) -> Job | None:
+    """Answer `tasks/cancel` at once; the cancellation is cooperative (extension)."""
+    return _serve(ctx, _cancel)
+
+
+def _cancel(ctx: ServerRequest, task: "RunningTask | TaskRecord") -> None:
+    if isinstance(task, RunningTask):
+        task.cancel()
+    else:
+        ctx.running.shared_tasks.cancel(task)
+    ctx.complete({})
+
+
+#: Answers a request for a task; returns the rest of the work, if any.
+_Act = Callable[[ServerRequest, "RunningTask | TaskRecord"], Awaitable[None] | None]
+
+
+def _serve(ctx: ServerRequest, act: _Act) -> Job | None:
+    """Find the task of a request, and answer the request.
 
     Raises:
         McpError: The server has no tasks (-32601), the request does not declare them (-32021), or
@@ -104,10 +136,25 @@ def _find(ctx: ServerRequest) -> RunningTask:
     if not ctx.running.server.registry.has_tasks and not len(ctx.running.tasks):
         raise ctx.unknown_method()
     require_tasks(ctx.envelope)
-    id_ = (ctx.request.params or {}).get("taskId")
-    task = ctx.running.tasks.find(id_, owner_of(ctx.envelope))
+    running, owner = ctx.running, owner_of(ctx.envelope)
+    id_: Any = (ctx.request.params or {}).get("taskId")
+    # Over HTTP, the transport of nodes, a header repeats the id, so it is a text.
+    if running.node is not None and not running.shared_tasks.is_here(id_):
+        return in_time(ctx, partial(_serve_elsewhere, ctx, id_, act))
+    task = running.tasks.find(id_, owner)
     task.admit(ctx.envelope.origin.principal)
-    return task
+    act(ctx, task)
+    return None
+
+
+async def _serve_elsewhere(ctx: ServerRequest, id_: str, act: _Act) -> None:
+    task = await ctx.running.shared_tasks.find(id_)
+    if task is None or task.owner != owner_of(ctx.envelope):
+        raise unknown_task()
+    task.admit(ctx.envelope.origin.principal)
+    rest = act(ctx, task)
+    if rest is not None:
+        await rest
 
 
 class TaskRequest(ServerRequest):
@@ -125,7 +172,7 @@ class TaskRequest(ServerRequest):
         self,
         request: ServerRequest,
         task: RunningTask,
-        before: RoundAsker | None,
+        before: EarlierRun | None,
         emitter: EventEmitter | None,
         *,
         task_start: "BegunTask",
@@ -144,6 +191,7 @@ class TaskRequest(ServerRequest):
         # Nothing may be sent on the channel of the request after its answer.
         self.answered = True
         self.task = task
+        self.attempt = task.attempt
         self.asker = LiveAsker(task, before)
         self.task_start = task_start
         self._emitter = emitter
@@ -161,7 +209,7 @@ class TaskRequest(ServerRequest):
     def check_scopes(self, scopes: "RequireScopes") -> None:
         """Check the scopes of the caller. Access to the task requires them from now on."""
         super().check_scopes(scopes)
-        self.running.portal.run(lambda: self.task.require(scopes))
+        self.running.portal.run(lambda: self.running.tasks.require(self.task, scopes))
 
     @property
     def threads(self) -> ClientShare:
@@ -207,16 +255,19 @@ class OfferedTask:
     Attributes:
         possible: True if the request declares tasks, and there is room for an optional task.
         begins_itself: As in `TaskStart`.
+        waits: As in `CallTaskStart`.
     """
 
     def __init__(self, call: ToolCall, request: ServerRequest, spec: ToolSpec) -> None:
         self.possible = declares_tasks(request.envelope)
         self.begins_itself = spec.starts_task
+        self.waits = False
         self._ctx = request
         self._spec = spec
         self._call = call
         # set once the handler has left the request, or if it never ran there
         self._left = trio.Event()
+        self._beginning = trio.Lock()  # several tasks of a handler may call `begin`
 
     def enter(self) -> bool:
         """Begin the task or refuse the call, if the handler need not run first.
@@ -229,7 +280,10 @@ class OfferedTask:
         """
         if not self.begins_itself and self._has_room():
             self._left.set()
-            self._begin(None)
+            if self._ctx.running.node is not None:
+                self.waits = True
+                return False
+            self._begin(self._create(), None)
             return True
         if self.possible or self._spec.task == "optional":
             self._ctx.offer_task(self)
@@ -237,6 +291,35 @@ class OfferedTask:
         if self._ctx.envelope.revision.stateless:
             require_tasks(self._ctx.envelope)
         self._ctx.complete(_NEEDED.to_wire())
+        return True
+
+    async def enter_stored(self) -> bool:
+        """Store the task, and begin it.
+
+        Returns:
+            True if the request is answered; False if the call runs in the request.
+
+        Raises:
+            McpError: A limit is reached, or the task cannot be stored now (-32603).
+        """
+        if await self._begin_stored(None):
+            return True
+        self._ctx.offer_task(self)
+        return False
+
+    async def _begin_stored(self, before: RoundAsker | None) -> bool:
+        ctx, spec = self._ctx, self._spec
+        call = store_call(ctx, before) if spec.restartable else None
+        try:
+            task = await ctx.running.shared_tasks.create(
+                owner_of(ctx.envelope), self._size, spec.requires, call
+            )
+        except McpError:
+            if spec.task == "required":
+                raise
+            self.possible = False
+            return False
+        self._begin(task, before)
         return True
 
     @cached_property
@@ -257,16 +340,20 @@ class OfferedTask:
 
     async def begin(self) -> None:
         """Begin the task for a handler, whose run in the request then ends."""
-        await trio.lowlevel.checkpoint()
-        if not self.possible:
-            return
         ctx = self._ctx
-        # The client may have cancelled, or another task of the handler may have called this.
-        if not ctx.cancelled:
-            if not self._has_room():
+        async with self._beginning:
+            if not self.possible:
                 return
-            self._begin(ctx.asker)
-            ctx.stop()
+            # The client may have cancelled, or another task of the handler may have called this.
+            if not ctx.cancelled:
+                if not self._has_room():
+                    return
+                before = ctx.asker if isinstance(ctx.asker, RoundAsker) else None
+                if ctx.running.node is None:
+                    self._begin(self._create(), before)
+                elif not await self._begin_stored(before):
+                    return
+                ctx.stop()
         # The cancellation of the request ends this call. If it returned, the handler would run
         # twice.
         await trio.sleep_forever()
@@ -282,14 +369,16 @@ class OfferedTask:
             self.possible = self._ctx.running.tasks.make_room(owner, self._size)
         return self.possible
 
-    def _begin(self, asker: LiveAsker | RoundAsker | None) -> None:
-        """Start the task, and then answer the request: `tasks/get` must find the task at once."""
-        before = asker if isinstance(asker, RoundAsker) else None
-        timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
-        store = self._ctx.running.tasks
-        task = store.create(owner_of(self._ctx.envelope), self._size)
+    def _create(self) -> RunningTask:
+        task = self._ctx.running.tasks.create(owner_of(self._ctx.envelope), self._size)
         if self._spec.requires is not None:
             task.require(self._spec.requires)
+        return task
+
+    def _begin(self, task: RunningTask, before: RoundAsker | None) -> None:
+        """Start the task, and then answer the request: `tasks/get` must find the task at once."""
+        timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
+        store = self._ctx.running.tasks
         record = observe_task(self._ctx.context, task)
         store.start(task, partial(self._run, task, before, record), timeout, record)
         answer = task.to_wire(detailed=False)
@@ -303,12 +392,65 @@ class OfferedTask:
         await self._left.wait()
         begun = BegunTask(self.begins_itself)
         request = TaskRequest(self._ctx, task, before, emitter, task_start=begun)
-        try:
-            enter_task()
-            result = as_result(await self._call.on_request(request).run())
-            task.ending = ending_of(result)
-            return result.to_wire()
-        except InsufficientScope as error:
-            running = self._ctx.running
-            scopes = needed(self._ctx.request, self._ctx.context, error.scopes)
-            raise denial(self._ctx, scopes, running.transport) from None
+        return await _run_call(self._call, self._ctx, request)
+
+
+async def _run_call(call: ToolCall, ctx: ServerRequest, request: TaskRequest) -> JSONMapping:
+    """Run the call of a task.
+
+    Args:
+        call: The call, as its request has begun it.
+        ctx: That request.
+        request: The task in its place.
+    """
+    try:
+        enter_task()
+        result = as_result(await call.on_request(request).run())
+        request.task.ending = ending_of(result)
+        return result.to_wire()
+    except InsufficientScope as error:
+        scopes = needed(ctx.request, ctx.context, error.scopes)
+        raise denial(ctx, scopes, ctx.running.transport) from None
+
+
+#: Nothing is sent for a request that another node has answered.
+_NOWHERE: Any = None
+
+
+def run_again(running: "RunningServer", stored: JSONObject, task: RunningTask) -> None:
+    """Run a task from its stored call, whose request another node has answered.
+
+    Args:
+        running: The server while it is served.
+        stored: The call, from `store_call`.
+        task: The task; it is not running.
+    """
+    event, before = read_call(stored)
+    ctx = ServerRequest(running, None, _NOWHERE, event, _NOWHERE)
+    record = observe_second_run(ctx.request, ctx.context, task)
+    running.tasks.start(task, partial(_find_and_run, ctx, task, before, record), None, record)
+
+
+async def _find_and_run(
+    ctx: ServerRequest, task: RunningTask, before: EarlierRun | None, emitter: EventEmitter | None
+) -> JSONMapping:
+    running, params = ctx.running, ctx.request.params or {}
+    if running.server.registry.providers is not None:
+        outdated = running.provider_lists.find_outdated(ctx.request, ctx.context)
+        if outdated is not None:
+            await running.provider_lists.prepare(ctx.context, outdated)
+    name, arguments = params["name"], params.get("arguments") or {}
+    call = RequestedCall(ctx, name, arguments, OfferedTask)
+    call.find()
+    call.check_known()
+    # The policies have admitted the call already, once for all of its runs.
+    ctx.context.let_through("tool", name, arguments)
+    refusal = call.read_arguments()
+    if refusal is not None:
+        return refusal.to_wire()
+    begun = BegunTask(begins_itself=False)
+    if call.spec is not None:
+        begun = BegunTask(call.spec.starts_task)
+        if isinstance(call.spec.timeout, float):
+            task.expire_at(trio.current_time() + call.spec.timeout)
+    return await _run_call(call, ctx, TaskRequest(ctx, task, before, emitter, task_start=begun))

@@ -132,6 +132,9 @@ class Node:
         on_emptied: Called when the backend has lost its data.
         on_death: Called with the id of a node that is dead, at one node.
         on_declared_dead: Called when another node has declared this one dead.
+        on_flush: Called before it leaves, to write what is not written.
+        has_work: Tell whether work is left that others do once they take this node for dead.
+        spawn: See Args.
     """
 
     def __init__(self, backend: Backend, secrets: list[bytes], spawn: Spawn) -> None:
@@ -146,7 +149,9 @@ class Node:
         self.on_emptied: list[Callable[[], Awaitable[object]]] = []
         self.on_death: list[Callable[[str], Awaitable[object]]] = []
         self.on_declared_dead: list[Callable[[], object]] = []
-        self._spawn = spawn
+        self.on_flush: list[Callable[[], Awaitable[object]]] = []
+        self.has_work: list[Callable[[], bool]] = []
+        self.spawn = spawn
         self._log = ThrottledLog()
         self._queues: dict[str, _Queue] = {}  # with the tasks that send them
         self._sent = trio.Event()  # set when a queue is empty
@@ -189,11 +194,13 @@ class Node:
         }
         await self._enter()
         await self._look()
-        self._spawn(partial(self._repeat, self._renew))
-        self._spawn(partial(self._repeat, self._receive))
+        self.spawn(partial(self._repeat, self._renew))
+        self.spawn(partial(self._repeat, self._receive))
 
     async def flush(self) -> None:
-        """Wait until all messages are sent."""
+        """Wait until everything is written, and all messages are sent."""
+        for act in self.on_flush:
+            await act()
         while self._queues:
             self._sent = trio.Event()
             await self._sent.wait()
@@ -201,7 +208,8 @@ class Node:
     async def end(self) -> None:
         """Leave: the other nodes must not take this one for dead. Does not raise."""
         try:
-            await self.backend.delete(f"{_KNOWN}:{self.id}")
+            if not any(has() for has in self.has_work):
+                await self.backend.delete(f"{_KNOWN}:{self.id}")
             await self.backend.delete(f"{_ALIVE}:{self.id}")
         except BackendUnavailable as error:
             self.note_failure(error)
@@ -220,7 +228,7 @@ class Node:
         queue = self._queues.get(stream)
         if queue is None:
             queue = self._queues[stream] = _Queue()
-            self._spawn(partial(self._send, stream, queue))
+            self.spawn(partial(self._send, stream, queue))
         queue.add(render([kind, *body]), is_change=kind == CHANGED)
 
     async def _send(self, stream: str, queue: _Queue) -> None:
@@ -352,6 +360,18 @@ class Node:
         self.alive = await self._members(_ALIVE)
         return sorted(known - self.alive - {self.id})
 
+    async def is_gone(self, node: str) -> bool:
+        """Tell whether a node has left, or was declared dead.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        if node in self.alive:
+            return False
+        record = await self.backend.get(f"{_KNOWN}:{node}")
+        # After a loss of the data, a node that is alive may not have entered again yet.
+        return record is None and not self.note_loss()
+
     async def _members(self, group: str) -> frozenset[str]:
         return frozenset(key.partition(":")[2] for key in await self.backend.members(group))
 
@@ -371,12 +391,14 @@ class Node:
         self.note_loss()
         try:
             await self._enter()
-        except Conflict:
-            # The data may have been lost since the epoch was read.
-            if not self.note_loss():
+        except Conflict as conflict:
+            # With a version it is the own record: the answer to the last renewal was lost. Without
+            # one, the data may have been lost since the epoch was read.
+            if conflict.version == 0 and not self.note_loss():
                 logger.warning("another node took this one for dead: its tasks are given up")
+                self._renewed_at = -math.inf  # until it has entered again
                 self._call(self.on_declared_dead)
-            self._version = 0
+            self._version = conflict.version
             await self._enter()
         dead = await self._look()
         if not self.use.is_up:
@@ -384,7 +406,7 @@ class Node:
             logger.info("the backend can be reached again")
         if trio.current_time() - self._steady_since >= self.backend.lease:
             for node in dead:
-                self._spawn(partial(self._bury, node))
+                self.spawn(partial(self._bury, node))
         await trio.sleep(min(RENEWAL, self.backend.lease / 4))
 
     async def is_dead(self, node: str) -> bool:
@@ -432,7 +454,7 @@ class Node:
             self._version = 0
             self._emptied_at = self._steady_since = trio.current_time()
             logger.warning("the backend has lost its data; this node writes again what it holds")
-            self._spawn(self._write_again)
+            self.spawn(self._write_again)
         return trio.current_time() - self._emptied_at < EMPTIED
 
     async def _write_again(self) -> None:

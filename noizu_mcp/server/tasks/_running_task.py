@@ -8,29 +8,32 @@ which are final. `_note_questions` moves between the first two, `_end` to a fina
 owns its questions: each leaves the table when it is answered, when it times out, or when the task
 ends, and no exit of `ask` leaves one behind. The store owns the lifetime: `hold` accounts for each
 byte that the task uses, and `expires` limits how long it is kept. All of this runs in the loop's
-thread. Only `ask` waits, for an event that an answer, the timeout or the end of the task sets.
+thread. Only `ask` waits, for an event that an answer, the timeout or the end of the task sets. At a
+node of many, clients must not see an end that can still be lost: `shown` is the state before the
+end until `show_end`.
 """
 
 import json
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from ... import types
-from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
+from ..._errors import ConnectionClosed, McpError, RequestTimeout
 from ..._util import UNSET, Unset, utc_text
 from ..._value import JSONObject
 from ...engine import Ending, throttled_log
 from ...events import Outcome
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
 from ...types import InputRequest
+from ._known_task import KnownTask
 
 if TYPE_CHECKING:
-    from ...types import Principal, RequireScopes, TaskStatus
+    from ...types import RequireScopes, TaskStatus
 
 #: Random bytes of an id: without authentication, anyone who knows the id can use the task. The
 #: extension requires ids that cannot be guessed; 192 bits also exclude collisions.
@@ -50,7 +53,7 @@ class _Question:
         self.closed = trio.Event()  # set with the answer, or at the end of the task
 
 
-class RunningTask:
+class RunningTask(KnownTask):
     """A task that runs, or that has ended and is stored with its result.
 
     The result is stored as JSON text: later changes of the handler's object do not affect it.
@@ -72,6 +75,10 @@ class RunningTask:
         scope: Cancels the handler.
         cancelling: True once `cancel` was called.
         ending: The reason for its end, if the result does not show it.
+        attempt: The number of this run, from 1; nodes run some tasks again.
+        hides_end: True if the end is shown only after `show_end`.
+        is_told: True once all nodes learn that the owner has seen the end.
+        left: Set once the handler has ended.
     """
 
     def __init__(
@@ -91,6 +98,11 @@ class RunningTask:
         self.scope = trio.CancelScope()
         self.cancelling = False
         self.ending: Ending | None = None
+        self.attempt = 1
+        self.hides_end = False
+        self.is_told = False
+        self.left = trio.Event()
+        self._hidden: JSONObject | None = None  # the state before an end that is not shown yet
         self._hold = hold
         self._ttl = ttl
         self._poll_interval = poll_interval
@@ -116,6 +128,27 @@ class RunningTask:
         return self.status in ENDED
 
     @property
+    def is_over(self) -> bool:
+        """True in a final state that clients may see."""
+        return self.ended and self._hidden is None
+
+    def resume(self, attempt: int, created: str, age: float) -> None:
+        """Become a later attempt at a task that was created at another time.
+
+        Args:
+            attempt: The number of the attempt.
+            created: The time of the creation, as text.
+            age: Seconds since then.
+        """
+        self.attempt, self._created = attempt, created
+        self._born -= age
+
+    @property
+    def age(self) -> float:
+        """Seconds since the creation of the task."""
+        return trio.current_time() - self._born
+
+    @property
     def outcome(self) -> tuple[Outcome, int | None]:
         """The outcome for listeners, and the code of the error; `cancelled` has priority."""
         outcome, code = self._outcome
@@ -138,6 +171,15 @@ class RunningTask:
             status_message=self._message,
         ).to_wire()
         return {**task, **self._details()} if detailed else task
+
+    @property
+    def shown(self) -> JSONObject:
+        """The task in wire format, in the state that clients may see."""
+        return self.to_wire() if self._hidden is None else self._hidden
+
+    def show_end(self) -> None:
+        """Let clients see the end."""
+        self._hidden = None
 
     def _details(self) -> JSONObject:
         if self.status == "input_required":
@@ -163,21 +205,10 @@ class RunningTask:
         """Add required scopes: only callers who have them may read its questions and result."""
         self._required[requires] = None
 
-    def admits(self, caller: "Principal | None") -> bool:
-        """Tell whether a caller has all scopes that the call needed."""
-        # Checked at each access (the extension requires it): the owner may return with a token that
-        # has fewer scopes.
-        return all(each.admits(caller) for each in self._required)
-
-    def admit(self, caller: "Principal | None") -> None:
-        """Check that a caller has all scopes that the call needed.
-
-        Raises:
-            InsufficientScope: A scope is missing. It names all scopes, so that one new token is
-                enough.
-        """
-        if not self.admits(caller):
-            raise InsufficientScope([scope for each in self._required for scope in each.scopes])
+    @property
+    def required(self) -> "Sequence[RequireScopes]":
+        """The required scopes; see `KnownTask`."""
+        return tuple(self._required)
 
     # Asking
 
@@ -201,7 +232,8 @@ class RunningTask:
         # Keys are never reused: clients poll, and recognize by the key which questions they have
         # shown (extension, `tasks/update`).
         self._asked += 1
-        key = f"{request.method.partition('/')[0]}-{self._asked}"
+        attempt = "" if self.attempt == 1 else f"{self.attempt}-"
+        key = f"{request.method.partition('/')[0]}-{attempt}{self._asked}"
         question = self._questions[key] = _Question(wire)
         self._note_questions()
         seconds = math.inf if timeout is None or isinstance(timeout, Unset) else timeout
@@ -314,6 +346,8 @@ class RunningTask:
         self._end("cancelled", None)
 
     def _end(self, status: "TaskStatus", message: str | None, kept: bytes = b"") -> None:
+        if self.hides_end:
+            self._hidden = self.to_wire()
         self.status = status
         self._kept = kept
         self._message = message

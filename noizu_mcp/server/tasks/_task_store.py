@@ -1,19 +1,20 @@
 """The tasks of a server while it is served: running ones, and ended ones with their results.
 
 Theory of operation. `create` adds a task, `start` runs it in a nursery of the connection or the
-application, `_run` brings it to a final state, and `_drop` removes it: when it has expired, or
+application, `_run` brings it to a final state, and `drop` removes it: when it has expired, or
 earlier, to make room for another. Only a task whose owner has seen the end is removed early, so no
 unread result is lost. `TaskQuota` counts tasks and bytes, in total and for each principal, at every
 change; the limits of `Limits` bound both. Everything runs in the loop's thread without a checkpoint
 between a check and its effect, so there is no lock and no race. `_sweep` is the only background
-task of the store, and runs only while there are tasks.
+task of the store, and runs only while there are tasks. At a node of many, `TaskShare` is told of
+each change and stores it; a task that runs elsewhere by now is given up without a word.
 """
 
 import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -25,8 +26,12 @@ from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ..calls._emitters import TaskEmitter
 from ..calls._invoke import TIMED_OUT
 from ..registry._server_options import ServerOptions
+from ._known_task import KnownTask
 from ._running_task import RunningTask
 from ._task_change import TaskChange
+
+if TYPE_CHECKING:
+    from ...types import RequireScopes
 
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 #: The rest of a call; returns its result in wire format.
@@ -40,6 +45,12 @@ SWEEPS: Final = 4
 Follower = Callable[[TaskChange], None]
 
 
+def unknown_task() -> McpError:
+    """Make the error for a task that the caller cannot use."""
+    # One error for all cases: another principal must not learn that an id exists.
+    return McpError(INVALID_PARAMS, "Unknown task; it never was, or it is no longer kept")
+
+
 class TaskMemory(Protocol):
     """The memory that tasks share with the rest of a transport."""
 
@@ -48,6 +59,35 @@ class TaskMemory(Protocol):
 
     def count(self, owner: str | None, change: int, /) -> None:
         """Count more bytes of an owner, after `make_room`. A negative number counts fewer."""
+
+
+class TaskShare(Protocol):
+    """Stores the tasks of a node for the other nodes; see `SharedTasks`."""
+
+    #: Maximum bytes of one task.
+    most: int
+
+    @property
+    def others(self) -> Mapping[str, KnownTask]:
+        """The tasks of other nodes that a peer of this one follows, by id."""
+
+    def note_change(self, task: RunningTask, /) -> None:
+        """Store the state of a task soon."""
+
+    def note_delivered(self, task: KnownTask, /) -> None:
+        """Record for all nodes that the owner has seen the end of a task."""
+
+    def note_drop(self, task: RunningTask, /) -> None:
+        """Store nothing more of a task."""
+
+    def refresh(self, id_: str, /) -> None:
+        """Fetch the state of a task of another node soon, and report it to its followers."""
+
+    def unfollow(self, id_: str, /) -> None:
+        """Forget a task of another node: its last follower is gone."""
+
+    def hand_over(self, task: RunningTask, /) -> bool:
+        """Leave a task to another node, if that may run it again."""
 
 
 class TaskQuota:
@@ -158,6 +198,9 @@ class TaskStore:
         spawn: Runs a function in a nursery of the connection or the application.
         telemetry: Counts the store while it has tasks.
         memory: See `TaskQuota`.
+
+    Attributes:
+        share: Stores the tasks for other nodes; None for a process alone.
     """
 
     def __init__(
@@ -177,9 +220,15 @@ class TaskStore:
         self._idle = trio.Event()
         self._sweeping = False
         self._stopping = False
+        self.share: TaskShare | None = None
 
     def __len__(self) -> int:
         return len(self._tasks)
+
+    @property
+    def ttl(self) -> float:
+        """Seconds for which an ended task is kept."""
+        return self._options.task_ttl
 
     def __iter__(self) -> Iterator[RunningTask]:
         # A copy: telemetry reads it in other threads, while the loop adds and removes tasks.
@@ -197,10 +246,32 @@ class TaskStore:
         Raises:
             McpError: A limit is reached, or the server is shutting down (-32603).
         """
+        task = self._make(owner, size)
+        self._add(task)
+        return task
+
+    def adopt(self, like: KnownTask, size: int) -> RunningTask:
+        """Create a task in the place of one whose node is gone, as `create` does.
+
+        Args:
+            like: That task.
+            size: Bytes that it uses while it runs.
+
+        Raises:
+            McpError: A limit is reached, or the server is shutting down (-32603).
+        """
+        task = self._make(like.owner, size)
+        task.id = like.id
+        for each in like.required:
+            task.require(each)
+        self._add(task)
+        return task
+
+    def _make(self, owner: str | None, size: int) -> RunningTask:
         if self._stopping:
             raise McpError(INTERNAL_ERROR, "The server is shutting down")
         if not self.make_room(owner, size):
-            raise self._refusal(owner, size)
+            raise self.refusal(owner, size)
         options = self._options
         task = RunningTask(
             owner,
@@ -208,14 +279,33 @@ class TaskStore:
             hold=self._hold,
             ttl=options.task_ttl,
             poll_interval=options.task_poll_interval,
-            on_change=self._report,
+            on_change=self._note_change,
         )
+        task.hides_end = self.share is not None
+        return task
+
+    def _add(self, task: RunningTask) -> None:
         self._tasks[task.id] = task
         self._quota.add(task)
         if not self._sweeping:
             self._sweeping = True
             self._spawn(self._sweep)
-        return task
+
+    def give_up(self, task: RunningTask) -> None:
+        """Forget a task that is not of this node any longer, and cancel its handler.
+
+        Its followers stay: they follow it at another node.
+        """
+        if self._tasks.get(task.id) is task:
+            del self._tasks[task.id]
+            self._quota.remove(task)
+        task.cancel()
+
+    def require(self, task: RunningTask, requires: "RequireScopes") -> None:
+        """Add required scopes to a task; see `RunningTask.require`."""
+        task.require(requires)
+        if self.share is not None:
+            self.share.note_change(task)
 
     def make_room(self, owner: str | None, size: int = 0, tasks: int = 1) -> bool:
         """Try to make room for more bytes or tasks of an owner; return whether there is room.
@@ -236,25 +326,31 @@ class TaskStore:
                 # Last resort, since it checks every task; the sweep would do it later.
                 self._drop_expired()
                 return not self._quota.is_full(owner, size, tasks)
-            self._drop(spare)
+            self.drop(spare)
         return True
 
     def _hold(self, task: RunningTask, size: int) -> bool:
         """Set the bytes that a task uses, if there is room; return False otherwise."""
+        if self._tasks.get(task.id) is not task:
+            return True  # given up: its handler may still end
         possible = self._quota.can_hold(task.owner, size)
+        if self.share is not None and size > self.share.most:
+            possible = False
         fits = possible and self.make_room(task.owner, size - task.size, tasks=0)
         if fits:
             self._quota.resize(task, size)
         return fits
 
-    def _refusal(self, owner: str | None, size: int) -> McpError:
+    def refusal(self, owner: str | None, size: int) -> McpError:
         """Make the error for a limit. It has the time at which the first task expires."""
         if not self._quota.can_hold(owner, size):
             return McpError(INTERNAL_ERROR, "The request is too large for a task")
         tasks: Iterable[RunningTask] = self._tasks.values()
         if self._quota.has_all(owner, size):
             tasks = (task for task in tasks if task.owner == owner)
-        left = min(task.expires for task in tasks) - trio.current_time()
+        now = trio.current_time()
+        # Without a task here, all of them are at other nodes.
+        left = min((task.expires - now for task in tasks), default=self._options.task_ttl)
         seconds = max(1, math.ceil(left))
         text = (
             f"Too many tasks; try again in {seconds} s, or once one has ended and tasks/get has"
@@ -262,19 +358,25 @@ class TaskStore:
         )
         return McpError(INTERNAL_ERROR, text, {"retryAfter": seconds})
 
-    def note_delivered(self, task: RunningTask) -> None:
+    def note_delivered(self, task: KnownTask) -> None:
         """Record that the owner has seen a task; an ended task may then be removed."""
-        if task.ended:
+        if not task.is_over:
+            return
+        if isinstance(task, RunningTask):
             self._quota.note_delivered(task)
+        if self.share is not None:
+            self.share.note_delivered(task)
 
     def follow(self, id_: str, follower: Follower) -> None:
-        """Call a follower with every change of a task, until `unfollow`. The task must exist.
+        """Call a follower with every change of a task, until `unfollow`.
 
         Args:
-            id_: The id of the task.
+            id_: The id of the task, which must exist at this node or another one.
             follower: Must not raise.
         """
         self._followers.setdefault(id_, {})[follower] = None
+        if self.share is not None and id_ not in self._tasks:
+            self.share.refresh(id_)
 
     def unfollow(self, id_: str, follower: Follower) -> None:
         """Stop calling a follower. Unknown followers are ignored."""
@@ -282,6 +384,19 @@ class TaskStore:
         followers.pop(follower, None)
         if not followers:
             self._followers.pop(id_, None)
+            if self.share is not None:
+                self.share.unfollow(id_)
+
+    def is_followed(self, id_: str) -> bool:
+        """Tell whether a task has followers."""
+        return id_ in self._followers
+
+    def find_known(self, id_: str) -> KnownTask | None:
+        """Return a task, also one of another node if it is followed; None if it is unknown."""
+        found: KnownTask | None = self.get(id_)
+        if found is None and self.share is not None:
+            found = self.share.others.get(id_)
+        return found
 
     def get(self, id_: str) -> RunningTask | None:
         """Return a task of any owner; None if it is unknown or has expired."""
@@ -303,9 +418,8 @@ class TaskStore:
         if not isinstance(id_, str):
             raise McpError(INVALID_PARAMS, "taskId must be a string")
         task = self.get(id_)
-        # One error for all cases: another principal must not learn that an id exists.
         if task is None or task.owner != owner:
-            raise McpError(INVALID_PARAMS, "Unknown task; it never was, or it is no longer kept")
+            raise unknown_task()
         return task
 
     def start(
@@ -343,6 +457,7 @@ class TaskStore:
             if not task.ended:
                 self._conclude(task)
         finally:
+            task.left.set()
             self._running.discard(task)
             if not self._running:
                 self._idle.set()
@@ -361,26 +476,41 @@ class TaskStore:
             if task.expires > trio.current_time():
                 task.complete(TIMED_OUT.to_wire())
             else:
-                self._drop(task)
+                self.drop(task)
 
-    def _report(self, task: RunningTask) -> None:
-        followers = self._followers.get(task.id)
+    def _note_change(self, task: RunningTask) -> None:
+        if self._tasks.get(task.id) is not task:
+            return  # given up: what becomes of it here is not its state
+        if self.share is not None:
+            self.share.note_change(task)
+        # Other nodes, and peers, learn of an end once it is stored.
+        if task.is_over or not task.ended:
+            self.report(task.id)
+
+    def report(self, id_: str) -> None:
+        """Report a change of a task to its followers."""
+        followers = self._followers.get(id_)
         if followers is not None:
             # A copy: a follower may unfollow when it is called.
             for follower in list(followers):
-                follower(TaskChange(task.id))
+                follower(TaskChange(id_))
 
-    def _drop(self, task: RunningTask) -> None:
+    def drop(self, task: RunningTask) -> None:
+        """Remove a task."""
+        if self._tasks.get(task.id) is not task:
+            return  # given up
         del self._tasks[task.id]
         self._quota.remove(task)
         self._followers.pop(task.id, None)
+        if self.share is not None:
+            self.share.note_drop(task)
 
     def _drop_expired(self) -> None:
         """Remove expired tasks that do not run. A running one is cancelled by its scope first."""
         now = trio.current_time()
         for task in list(self._tasks.values()):
             if task.expires <= now and task not in self._running:
-                self._drop(task)
+                self.drop(task)
 
     async def _sweep(self) -> None:
         with self._telemetry.counting(self):
@@ -404,11 +534,15 @@ class TaskStore:
         self._stopping = True
         for task in self._running:
             if task.status == "input_required":
-                task.cancel()
+                self._stop(task)
         with trio.move_on_after(grace):
             while self._running:
                 # A new event each time: a trio event cannot be reset.
                 self._idle = trio.Event()
                 await self._idle.wait()
         for task in self._running:
+            self._stop(task)
+
+    def _stop(self, task: RunningTask) -> None:
+        if self.share is None or not self.share.hand_over(task):
             task.cancel()
