@@ -413,7 +413,8 @@ class Trial:
             return "failed"
         if answer.is_error:
             if call.tool == "limited":
-                return None if "rate limit" in answer.text else "failed"
+                is_slow = "policy failed" in answer.text and self._disturbed(call.began, call.ended)
+                return None if is_slow or "rate limit" in answer.text else "failed"
             if in_trouble or (call.tool == "keep" and world.in_trouble(call.began, call.ended)):
                 return None if "again" in answer.text else "the error does not say to try again"
             return "failed"
@@ -502,6 +503,8 @@ class _Tracebacks(logging.Handler):
         self._world = world
 
     def emit(self, record):
+        if "policy Limited failed" in record.getMessage():
+            return  # it waits for a node that is frozen
         self._world.found(f"logged: {record.getMessage()} {record.exc_info or ''}")
 
 

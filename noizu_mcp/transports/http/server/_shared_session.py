@@ -67,6 +67,7 @@ STORED: Final = "session message in a record"  # the same; the key of the record
 ENDED: Final = "session ended"
 REPLACED: Final = "session read elsewhere"  # the replaced reader
 UNWATCHED: Final = "session unwatched"  # the resource that the receiver keeps
+WATCHES: Final = "session watches"  # a resource, and whether it is watched; to the reader
 CHANGED_HERE: Final = "session changed"  # a change for this session alone
 NOTICE: Final = "session notice"  # a notification for this session alone; its text
 
@@ -343,11 +344,9 @@ class SharedSession(HttpSession):
             return {**record, "watched": {**watched, uri: self.node.id}}
 
         self.kept[uri] = None
+        is_kept = False
         try:
             is_kept = await self.change(edit) and self.record["watched"].get(uri) == self.node.id
-        except BackendUnavailable:
-            is_kept = False
-            raise
         finally:
             if not is_kept:
                 self.kept.pop(uri, None)
@@ -355,6 +354,12 @@ class SharedSession(HttpSession):
             server = self.running.server
             with crashes_logged("subscribe of %r failed", server, log=server.crash_log):
                 await run_user_code(server.subscribe(uri, self.context()))
+
+    async def tell_reader(self, uri: str, *, is_watched: bool) -> None:
+        """Tell the node with the reader, before the answer, that a resource is watched or not."""
+        reader = self.record["reader"]
+        if reader is not None and (node := node_of(reader)) != self.node.id:
+            await self.node.send(WATCHES, self.digest, uri, is_watched, to=node)
 
     def stop_keeping(self, uri: str) -> None:
         """Call `unsubscribe`, if this node keeps a resource."""
@@ -635,6 +640,17 @@ class SharedFeed(WatchedFeed):
         for uri in uris:
             self.watch(uri)
 
+    def note_watched(self, uri: str, *, is_watched: bool) -> None:
+        """Watch, or stop watching, a resource as another node has stored it.
+
+        Raises:
+            McpError: There is no memory, or the limit is reached.
+        """
+        if is_watched:
+            self.watch(uri)
+        elif uri in self.subscriptions.watched:
+            self.unwatch(uri)
+
     async def begin_watch(self, uri: str) -> bool:
         """Watch a resource at all nodes; see `ChangeFeed`."""
         session, limit = self._shared, self.running.server.options.limits.subscriptions
@@ -653,6 +669,7 @@ class SharedFeed(WatchedFeed):
         try:
             await session.store(edit, "The subscription")
             is_kept = bool(session.record["watched"].get(uri) == session.node.id)
+            await session.tell_reader(uri, is_watched=True)
         finally:
             if not is_kept:
                 session.kept.pop(uri, None)
@@ -680,6 +697,7 @@ class SharedFeed(WatchedFeed):
             raise
         if keeper and keeper != session.node.id:
             session.node.tell(UNWATCHED, session.digest, uri, to=keeper)
+        await session.tell_reader(uri, is_watched=False)
         return is_mine
 
     def end_watches(self) -> Collection[str]:

@@ -21,6 +21,7 @@ knew the latest version of a record counts.
 
 import math
 import os
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -65,6 +66,7 @@ from ._shared_session import (
     REPLACED,
     STORED,
     UNWATCHED,
+    WATCHES,
     SharedSession,
     in_time,
     is_record,
@@ -109,6 +111,7 @@ class SharedSessions(Sessions):
             ENDED: self._receive_end,
             REPLACED: self._receive_replaced,
             UNWATCHED: self._receive_unwatched,
+            WATCHES: self._receive_watches,
             CHANGED_HERE: partial(self._receive_own, CHANGED_HERE),
             NOTICE: partial(self._receive_own, NOTICE),
         }
@@ -507,6 +510,12 @@ class SharedSessions(Sessions):
     def _receive_unwatched(self, _sender: str, digest: str, uri: str) -> None:
         if (session := self._by_digest.get(digest)) is not None:
             session.stop_keeping(uri)
+
+    def _receive_watches(self, _sender: str, digest: str, uri: str, is_watched: bool) -> None:
+        # At once: a change may follow this message. The record comes with the next request.
+        if (session := self._by_digest.get(digest)) is not None:
+            with suppress(McpError):
+                session.feed.note_watched(uri, is_watched=is_watched)
 
     def _receive_own(self, kind: str, _sender: str, digest: str, body: str) -> None:
         session = self._by_digest.get(digest)
