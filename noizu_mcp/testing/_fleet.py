@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 #: server by its URL, so no two fleets of a process have the same.
 _PORTS: Final = itertools.count(1)
 _MAX_PORT: Final = 65535
+#: The clock of every fleet begins here, so that two runs round alike.
+_START: Final = 2.0**31
 #: One request for each connection, so that the proxy chooses a node for each.
 _ONE: Final = 1
 #: Seconds for running requests beyond the grace of the application, as when serving.
@@ -80,7 +82,7 @@ class Fleet:
             raise TypeError(f"each node has a server of its own: give the class, not {server!r}")
         if "backend" in options:
             raise TypeError("a fleet makes its own backend: leave backend= out")
-        self.backend: Final = FaultyMemory(seed=seed, lease=lease)
+        self.backend: Final = FaultyMemory(seed=seed, lease=lease, start=_START)
         self._make: Final = server
         self._options: Final = options
         self._wanted: Final = nodes

@@ -7,11 +7,14 @@ call was killed, the backend had a fault. A broken promise without an excuse is 
 """
 
 import logging
+import os
+import random
 from collections import Counter, defaultdict
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from random import Random
 
 import attrs
+import pytest
 import trio
 from trio._core import _run as trio_run
 from trio.testing import MockClock
@@ -163,7 +166,7 @@ class Kit(Toolkit):
         return key
 
 
-class Shop(Server, name="shop", version="1.0.0"):
+class Shop(Server, name="shop", version="1.0.0", watchdog=None):
     """A server that records what it does."""
 
     resources = [Tea, Milk]
@@ -508,17 +511,27 @@ class _Tracebacks(logging.Handler):
         self._world.found(f"logged: {record.getMessage()} {record.exc_info or ''}")
 
 
-def run_trial(seed, *, eras, **options):
-    """Execute the plan of a seed; return what broke the promises, a text each."""
-    trial = Trial(seed, eras, **options)
-    # The order of tasks that are ready at one time is drawn from the seed, too.
-    trio_run._ALLOW_DETERMINISTIC_SCHEDULING = True
+@contextmanager
+def seeded(seed):
+    """Draw everything that is random from a seed: ids, pauses, and the order of tasks of trio."""
+    generator = Random(f"laws-{seed}")
     trio_run._r.seed(f"laws-{seed}")
-    collected = _Tracebacks(trial.world)
-    logging.getLogger("noizu_mcp").addHandler(collected)
-    try:
-        trio.run(trial.execute, clock=MockClock(autojump_threshold=0))
-    finally:
-        trio_run._ALLOW_DETERMINISTIC_SCHEDULING = False
-        logging.getLogger("noizu_mcp").removeHandler(collected)
-    return trial.world.findings
+    with pytest.MonkeyPatch.context() as patch:
+        # What trio does for Hypothesis.
+        patch.setattr(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        patch.setattr(os, "urandom", generator.randbytes)
+        patch.setattr(random, "_urandom", generator.randbytes)
+        yield
+
+
+def run_trial(seed, *, eras, **options):
+    """Execute the plan of a seed; return the trial, whose world has the findings."""
+    with seeded(seed):
+        trial = Trial(seed, eras, **options)
+        collected = _Tracebacks(trial.world)
+        logging.getLogger("noizu_mcp").addHandler(collected)
+        try:
+            trio.run(trial.execute, clock=MockClock(autojump_threshold=0))
+        finally:
+            logging.getLogger("noizu_mcp").removeHandler(collected)
+    return trial

@@ -352,19 +352,13 @@ class Node:
         await self.backend.put(
             f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
         )
-        try:
-            self._version = await self.backend.put(
-                f"{_KNOWN}:{self.id}",
-                b"",
-                ttl=KEEP_SECONDS,
-                version=self._version,
-                groups={_KNOWN: MAX_NODES},
-            )
-        except Conflict as conflict:
-            if not conflict.version:
-                raise
-            # Only this node writes it: the answer to its last write was lost.
-            self._version = conflict.version
+        self._version = await self.backend.put(
+            f"{_KNOWN}:{self.id}",
+            b"",
+            ttl=KEEP_SECONDS,
+            version=self._version,
+            groups={_KNOWN: MAX_NODES},
+        )
         if self.unrenewed > self.backend.lease / 2:
             self._steady_since = trio.current_time()
         self._renewed_at = trio.current_time()
