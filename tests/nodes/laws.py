@@ -26,6 +26,7 @@ from noizu_mcp import (
     Context,
     McpError,
     McpException,
+    RequestTimeout,
     Resource,
     Schema,
     Server,
@@ -86,7 +87,7 @@ class World:
         """Tell whether the node of a call was killed in a time."""
         server = self.where.get(key)
         if server is not None and server in self.killed:
-            return begin <= self.killed[server] + 0.001
+            return begin <= self.killed[server] <= end
         return any(begin <= at <= end for at in self.kills)
 
 
@@ -411,7 +412,9 @@ class Trial:
             if was_killed:
                 is_clear = isinstance(answer, ConnectionClosed | TransportError) or "node" in text
                 return None if is_clear else "the error does not say that the node is gone"
-            if in_trouble:
+            if in_trouble and call.tool == "ask" and isinstance(answer, RequestTimeout):
+                return None  # the client sent its answer, which was refused, only once
+            if in_trouble or (in_session and self._was_frozen(call)):
                 return None if "again" in text else "the error does not say to try again"
             return "failed"
         if answer.is_error:
@@ -429,6 +432,9 @@ class Trial:
         if call.ended - call.began > limit and not self._disturbed(call.began, call.ended, in_session):
             return f"took {call.ended - call.began:.1f} s"
         return None
+
+    def _was_frozen(self, call):
+        return any(b <= call.ended and call.began <= e for b, e in self.world.frozen)
 
     def _disturbed(self, begin, end, with_trouble=True):
         return any(b <= end and begin <= e for b, e in self._disturbances(with_trouble))
@@ -471,6 +477,8 @@ class Trial:
         ]
         if self.world.losses and self.world.kills:
             return  # a loss that no other node makes up for
+        if any(b <= call.ended and call.began <= e for b, e in self.world.trouble):
+            return  # a node may serve its copy
         certain = [p for p in puts if not is_failed(p.answer) and p.ended <= call.began]
         last = max((p.began for p in certain), default=0.0)
         allowed = {p.key for p in puts if p.ended >= last}
