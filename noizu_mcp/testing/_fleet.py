@@ -128,8 +128,8 @@ class Fleet:
         """The numbers of the nodes that run."""
         return sorted(self._members)
 
-    def server(self, node: int) -> Server:
-        """Return the server of a node that runs.
+    def app(self, node: int) -> HttpApp:
+        """Return the application of a node that runs; its `server` is the server.
 
         Args:
             node: Its number.
@@ -137,7 +137,7 @@ class Fleet:
         Raises:
             ValueError: No such node runs.
         """
-        return self._find(node).app.server
+        return self._find(node).app
 
     def connect(
         self,

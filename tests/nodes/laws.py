@@ -318,7 +318,7 @@ class Trial:
     async def _kill(self, seconds):
         victim = self._victim()
         if victim is not None:
-            server = self.fleet.server(victim)
+            server = self.fleet.app(victim).server
             self.world.killed[server] = trio.current_time()
             self.world.kills.append(trio.current_time())
             self.fleet.kill(victim)
