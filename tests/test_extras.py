@@ -14,7 +14,7 @@ PACKAGES = sorted(
 )
 HIDE = """\
 import sys
-hidden = "httptools hypercorn httpx2 hypothesis jwt opentelemetry prometheus_client yaml"
+hidden = "coredis httptools hypercorn httpx2 hypothesis jwt opentelemetry prometheus_client yaml"
 for name in hidden.split():
     sys.modules[name] = None
 """

@@ -106,6 +106,7 @@ LATE = {
     ("server/_running", ".changes._shared"): "loads where the server has a backend",
     ("server/_running", ".asking._claims"): "the same",
     ("server/registry/_server_options", "...backends"): "loads with the first backend",
+    ("_serving", ".backends"): "loads with the first server that cannot start",
     ("transports/http/server/_app", "....server"): "loads where the server has a backend",
     ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",

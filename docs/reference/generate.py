@@ -181,6 +181,18 @@ PAGES = (
         },
     ),
     Page(
+        "backends",
+        "noizu_mcp.backends",
+        "noizu_mcp.backends",
+        "What the nodes of one server share. `Redis` needs the extra `redis`. Another engine "
+        "subclasses `Backend`, and passes `noizu_mcp.testing.check_backend`.",
+        {
+            "Engines": "Redis Memory",
+            "The interface": "Backend Store Log Record LogEntry Gap",
+            "Exceptions": "BackendUnavailable Conflict Full",
+        },
+    ),
+    Page(
         "testing",
         "noizu_mcp.testing",
         "noizu_mcp.testing",
@@ -198,6 +210,7 @@ PAGES = (
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",
+            "Backends": "check_backend",
         },
     ),
     Page(
@@ -254,9 +267,12 @@ HANDED_OUT |= {
     "Violation",
 }
 # Methods that are documented in full; other methods get their signature and their first sentence.
-IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
+IN_FULL = {"Server", "Context", "Client", "ClientHandler", "Backend", "Store", "Log"}
 # Methods and attributes of public classes that other layers of the package use.
 _HOOKS = {"begin_serving", "mounted_server"}
+# Methods that the page explains once, at `Store` and `Log`; and what engines use.
+_OPERATIONS = {"get", "put", "delete", "members", "take", "append", "read", "end_of"}
+_ENGINE = {*_OPERATIONS, "now", "is_up", "observed"}
 INTERNAL = {
     "Server": {
         "can_be_watched",
@@ -268,6 +284,9 @@ INTERNAL = {
         "slots",
     },
     "Context": {"retry"},
+    "Backend": _OPERATIONS,
+    "Redis": _ENGINE,
+    "Memory": _ENGINE,
     "Registry": {
         *("can_be_watched", "capabilities", "entries", "extensions", "has_tasks", "hides"),
         *("is_subscribable", "overrides", "read_directory", "refresh", "required_for", "slots"),
@@ -343,6 +362,8 @@ contracts |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` \
 and other strategies of clients |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
+| `noizu_mcp.backends` | [what the processes of one server share](api/backends.md), in memory and \
+in Redis |
 | `noizu_mcp.transports.http` | [serving over HTTP](api/http.md), its options and limits |
 | `noizu_mcp.tools` | [`Catalog`](api/advanced.md#class-catalog), a tool that lists every \
 registration, [hidden ones too](../tutorial/toolkits.md#discovery) |

@@ -10,22 +10,20 @@ half second, gets none. Then it connects again: at once, and later every half se
 """
 
 import logging
+import os
 import random
+import re
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Final
+from errno import errorcode
+from typing import Any, Final, Self
 
 import trio
+from anyio import connect_tcp, connect_unix
 from anyio.abc import ByteStream
-from coredis.connection import (
-    BaseConnection,
-    TCPConnection,
-    TCPLocation,
-    UnixDomainSocketConnection,
-    UnixDomainSocketLocation,
-)
+from coredis.connection import BaseConnection, UnixDomainSocketLocation
 from coredis.exceptions import (
     AuthenticationError,
     NoScriptError,
@@ -33,20 +31,23 @@ from coredis.exceptions import (
     RedisError,
     UnknownCommandError,
 )
+from coredis.exceptions import (
+    ConnectionError as ConnectionLost,
+)
 
-from .._groups import single_failure
+from .._groups import leaves
 from ._address import Address
 from ._interface import BackendUnavailable
 from ._scripts import Script
 
 #: Maximum size of a reply, in bytes: above what scripts return, and 100 entries of two streams.
 MAX_REPLY: Final = 32 * 2**20
-#: Maximum size of requests without an answer, in bytes.
-MAX_WAITING: Final = 32 * 2**20
+#: Maximum size of requests without an answer, in bytes; coredis copies them once.
+MAX_WAITING: Final = 24 * 2**20
 #: Seconds from one beat, or try to connect, to the next.
 BEAT: Final = 0.5
-#: Maximum seconds of one try to connect; a name may have to be resolved.
-ATTEMPT: Final = 2.0
+#: Seconds after which a connection has lasted.
+LASTING: Final = 5.0
 #: Requests in a row without an answer in time, until the connection is given up.
 FAILURES: Final = 3
 
@@ -56,16 +57,6 @@ _ours: ContextVar[bool] = ContextVar("noizu_mcp_redis", default=False)
 def _is_foreign(_record: logging.LogRecord) -> bool:
     # coredis logs a traceback for each connection that fails; a link tells its owner instead.
     return not _ours.get()
-
-
-def _connect(address: Address) -> BaseConnection:
-    """Make a connection, which is not connected yet."""
-    options: Any = {"db": address.db, "username": address.user, "password": address.password}
-    if address.path:
-        return _BoundedUnix(UnixDomainSocketLocation(address.path), **options)
-    if address.has_tls:
-        options["ssl_context"] = address.ssl_context or ssl.create_default_context()
-    return _BoundedTCP(TCPLocation(address.host, address.port), **options)
 
 
 class Refused(BackendUnavailable):
@@ -78,6 +69,7 @@ class Link:
     Args:
         address: Where Redis is.
         timeout: Seconds that an answer may take.
+        attempt: Seconds that a try to connect may take.
         max_waiting: Maximum number of requests without an answer.
         beat: Called with each new connection before others may use it, and then every half second.
             None for the connection of commands that wait: a cancelled command ends it, since it
@@ -89,17 +81,24 @@ class Link:
         address: Address,
         *,
         timeout: float,
+        attempt: float,
         max_waiting: int,
         beat: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.is_up = False
         self._address = address
+        self._tls = (
+            (address.ssl_context or ssl.create_default_context()) if address.has_tls else None
+        )
         self._beat = beat
         self._timeout = timeout
+        self._attempt = attempt
         self._max_waiting = max_waiting
         self._connection: BaseConnection | None = None
+        # Of the connection, or the try to connect.
+        self._scope = trio.CancelScope()
         # Why the last try to connect failed.
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._tried = trio.Event()
         # Answers come in the order of requests: the complete ones stand at the front.
         self._waiting: deque[tuple[Any, int]] = deque()
@@ -119,19 +118,19 @@ class Link:
 
     def explain(self) -> str:
         """Return a line that says why the link is not up."""
-        if isinstance(self._error, Refused):
-            return str(self._error)
-        if self._error is None:
-            return f"the connection to Redis at {self._address} is lost"
-        if isinstance(self._error, trio.TooSlowError):
-            return f"no Redis answers at {self._address}: no answer in {ATTEMPT:g} s"
-        return f"no Redis answers at {self._address}: {_reason(self._error)}"
+        error = self._error
+        if isinstance(error, BackendUnavailable):
+            return str(error)
+        if isinstance(error, RedisError):
+            database = f" (database {self._address.db})" if self._address.db else ""
+            return f"Redis at {self._address} cannot be used: {_reason(error)}{database}"
+        reason = "no answer" if error is None else _reason(error)
+        return f"no Redis answers at {self._address}: {reason}"
 
     def drop(self) -> None:
         """Give the connection up; `keep` makes another one."""
         self.is_up = False
-        if self._connection is not None:
-            self._connection.invalidate()
+        self._scope.cancel()
 
     async def keep(self) -> None:
         """Keep the link up until cancelled."""
@@ -139,19 +138,50 @@ class Link:
         _ours.set(True)
         pause = 0.0
         while True:
+            start = trio.current_time()
             try:
-                with single_failure():
-                    await self._run()
-                self._error, pause = None, 0.0
-            except (RedisError, BackendUnavailable, OSError, trio.TooSlowError) as error:
-                self._error, pause = error, min(BEAT, max(0.05, pause * 2))
+                await self._run()
+                text = f"the connection to Redis at {self._address} is lost"
+                self._error = BackendUnavailable(text)
+            except* (RedisError, BackendUnavailable, OSError) as group:
+                self._error = next(leaves(group))
             self._signal()
+            # A connection that lasted is replaced at once; after a failure the pause grows.
+            has_lasted = trio.current_time() - start > LASTING
+            pause = 0.0 if has_lasted else min(BEAT, max(0.05, pause * 2))
             # Jitter, so that all nodes do not come back in one moment.
             await trio.sleep(pause * random.uniform(0.7, 1.0))  # noqa: S311 - no secret
 
     async def _run(self) -> None:
         """Connect, and return when the connection ends; what prevents a connection is raised."""
-        connection, ended = _connect(self._address), trio.Event()
+        async with trio.open_nursery() as nursery:
+            self._scope = nursery.cancel_scope
+            with trio.move_on_after(self._attempt) as scope:
+                try:
+                    ended = await self._connect(nursery)
+                except RedisError:
+                    # coredis raises an error in the place of a cancellation.
+                    await trio.lowlevel.checkpoint()
+                    raise
+            if scope.cancelled_caught:
+                raise BackendUnavailable(f"no Redis answers at {self._address}: no answer")
+            self.is_up = True
+            self._signal()
+            await self._serve(ended)
+            nursery.cancel_scope.cancel()
+
+    async def _connect(self, nursery: trio.Nursery) -> trio.Event:
+        """Connect and log in; the event is set when the connection ends."""
+        place, ended = self._address, trio.Event()
+        if place.path:
+            stream: ByteStream = await connect_unix(place.path)
+        elif self._tls is None:
+            stream = await connect_tcp(place.host, place.port)
+        else:
+            stream = await connect_tcp(
+                place.host, place.port, ssl_context=self._tls, tls_standard_compatible=False
+            )
+        connection = _Connection(stream, place)
 
         async def run(task_status: trio.TaskStatus[None]) -> None:
             try:
@@ -159,28 +189,21 @@ class Link:
             finally:
                 ended.set()
 
-        async with trio.open_nursery() as nursery:
-            with trio.fail_after(max(ATTEMPT, self._timeout)):
-                await self._greet(nursery, run, connection)
-            self.is_up = True
-            self._signal()
-            await self._serve(ended)
-            nursery.cancel_scope.cancel()
-
-    async def _greet(self, nursery: trio.Nursery, run: Any, connection: BaseConnection) -> None:
         try:
             await nursery.start(run)
         except AuthenticationError:
-            raise Refused(f"Redis at {self._address} refuses the user or the password") from None
+            raise Refused(f"Redis at {place} refuses the user or the password") from None
         except UnknownCommandError:
-            raise Refused(f"Redis at {self._address} is older than 6.2") from None
-        if tuple(map(int, str(connection.server_version).split(".")[:2])) < (6, 2):
-            raise Refused(f"Redis at {self._address} is older than 6.2")
+            raise Refused(f"Redis at {place} is older than 6.2") from None
+        version = re.match(r"(\d+)\.(\d+)", str(connection.server_version))
+        if version is None or (int(version[1]), int(version[2])) < (6, 2):
+            raise Refused(f"Redis at {place} is older than 6.2")
         self._waiting.clear()
         self._bytes = self._failures = 0
         self._connection = connection
         if self._beat is not None:
             await self._beat()
+        return ended
 
     async def _serve(self, ended: trio.Event) -> None:
         try:
@@ -233,54 +256,65 @@ class Link:
             BackendUnavailable: There is no answer in time, or an error.
         """
         connection, waiting = self._connection, self._waiting
-        if connection is None or not (self.is_up or urgent):
-            raise BackendUnavailable(self.explain())
         while waiting and waiting[0][0].complete:
             self._bytes -= waiting.popleft()[1]
         size = sum(map(len, args))
         is_crowded = len(waiting) >= self._max_waiting or self._bytes + size > MAX_WAITING
-        if is_crowded and not urgent:
-            raise BackendUnavailable(f"too many operations wait for Redis at {self._address}")
+        if connection is None or not (self.is_up or urgent) or (is_crowded and not urgent):
+            # Who tries again in a loop must not stop the others.
+            await trio.lowlevel.checkpoint()
+            crowd = f"too many operations wait for Redis at {self._address}"
+            raise BackendUnavailable(crowd if self.is_up else self.explain())
         try:
-            request = connection.create_request(
-                command,
-                *args,
-                timeout=self._timeout + wait,
-                disconnect_on_cancellation=self._beat is None,
-            )
+            request = connection.create_request(command, *args, timeout=self._timeout + wait)
             waiting.append((request, size))
             self._bytes += size
             answer = await request
-        except TimeoutError:
-            self._failures += 1
-            if self._failures >= FAILURES:
+        except trio.Cancelled:
+            if self._beat is None:
+                # The command waits on, and would hold up the next one.
                 self.drop()
-            text = f"Redis at {self._address} gave no answer in {self._timeout:g} s"
-            raise BackendUnavailable(text) from None
+            raise
         except NoScriptError:
             raise
-        except RedisError as error:
-            if isinstance(error, ReadOnlyError):
-                # A replica: after a failover another connection leads to the primary.
-                self.drop()
-            text = f"Redis at {self._address} failed: {_reason(error)}"
-            raise BackendUnavailable(text) from None
+        except (RedisError, TimeoutError) as error:
+            # A broken connection refuses requests at once.
+            await trio.lowlevel.checkpoint()
+            raise BackendUnavailable(self._failure(error)) from None
         self._failures = 0
         return answer
+
+    def _failure(self, error: Exception) -> str:
+        """Return a line for a failed request; drop a connection that another may replace."""
+        if isinstance(error, TimeoutError):
+            self._failures += 1
+            if self._beat is None or self._failures >= FAILURES:
+                self.drop()
+            return f"Redis at {self._address} gave no answer in {self._timeout:g} s"
+        if isinstance(error, ReadOnlyError):
+            # A replica: after a failover another connection leads to the primary.
+            self.drop()
+        if type(error) is ConnectionLost:
+            return f"the connection to Redis at {self._address} is lost"
+        return f"Redis at {self._address} failed: {_reason(error)}"
 
 
 def _reason(error: BaseException) -> str:
     """Return why something failed, without the text of a reply, which may quote data."""
     while isinstance(error.__cause__, OSError):
         error = error.__cause__
+    if isinstance(error, ssl.SSLError):
+        return str(error)
     if isinstance(error, OSError):
-        return error.strerror or str(error)
+        # Libraries put their own words around the text of the system.
+        number = error.errno or 0
+        return os.strerror(number) if number in errorcode else str(error)
     word = str(error).partition(" ")[0]
     return word if word.isupper() else type(error).__name__
 
 
-class _BoundedStream(ByteStream):
-    """A stream of bytes that ends where a single reply becomes too large."""
+class _BoundedStream:
+    """A stream of bytes that fails where a single reply becomes too large."""
 
     def __init__(self, stream: ByteStream, connection: BaseConnection) -> None:
         self._stream = stream
@@ -288,8 +322,8 @@ class _BoundedStream(ByteStream):
         self._answered = 0
         self._unanswered = 0
 
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        data = await self._stream.receive(max_bytes)
+    async def receive(self) -> bytes:
+        data = await self._stream.receive()
         if self._statistics.requests_resolved != self._answered:
             self._answered = self._statistics.requests_resolved
             self._unanswered = 0
@@ -298,25 +332,28 @@ class _BoundedStream(ByteStream):
             raise RedisError("TOOLARGE")
         return data
 
-    async def send(self, item: bytes) -> None:
-        await self._stream.send(item)
+    async def send(self, data: bytes) -> None:
+        await self._stream.send(data)
 
-    async def send_eof(self) -> None:
-        await self._stream.send_eof()
+    async def __aenter__(self) -> Self:
+        return self
 
-    async def aclose(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._stream.aclose()
 
-    @property
-    def extra_attributes(self) -> Any:
-        return self._stream.extra_attributes
 
+class _Connection(BaseConnection):
+    """A connection over a stream that is connected already.
 
-class _BoundedTCP(TCPConnection):
-    async def _connect(self) -> ByteStream:
-        return _BoundedStream(await super()._connect(), self)
+    coredis would leave its buffers open where it cannot connect.
+    """
 
+    def __init__(self, stream: ByteStream, address: Address) -> None:
+        place = UnixDomainSocketLocation(str(address))
+        super().__init__(place, db=address.db, username=address.user, password=address.password)
+        self._connected = _BoundedStream(stream, self)
 
-class _BoundedUnix(UnixDomainSocketConnection):
-    async def _connect(self) -> ByteStream:
-        return _BoundedStream(await super()._connect(), self)
+    async def _connect(self) -> Any:
+        return self._connected
+
+    describe = object.__repr__

@@ -36,8 +36,10 @@ from ._interface import (
 if TYPE_CHECKING:
     from ._link import Link
 
-#: Longest wait in one command, in seconds; a longer `read` waits again.
-_MAX_BLOCK: Final = 30.0
+#: Longest try to connect, in seconds.
+_MAX_ATTEMPT: Final = 2.0
+#: Longest wait in one command, in seconds; a longer `read` checks its positions, and waits again.
+_MAX_BLOCK: Final = 10.0
 
 
 class Redis(Backend):
@@ -46,6 +48,10 @@ class Redis(Backend):
     Each node that opens it has two connections, which are kept up. While Redis does not answer,
     every operation raises `BackendUnavailable`: at once where this is known, else after `timeout`.
     Needs the extra `redis`.
+
+    Redis should have `maxmemory-policy noeviction`. These rights suffice for its user: `~noizu:*
+    +@read +@write +@stream +@scripting +@connection -@dangerous +time +info`. Without `+info` a
+    restart that kept the data does not change the epoch.
 
     Args:
         url: `redis://[user][:password]@host[:port][/db]`, `rediss://…` for TLS, or
@@ -120,6 +126,8 @@ class Redis(Backend):
         self._root = f"{self._prefix}:{{{name}}}:".encode()
         self._known, self._reading = {}, trio.Lock()
         options: Any = {"timeout": self._timeout, "max_waiting": self._max_waiting}
+        # Time for a second try at the start; a name may have to be resolved.
+        options["attempt"] = max(self._timeout, min(_MAX_ATTEMPT, self._connect_timeout / 2))
         commands = self._commands = Link(self._address, beat=self._learn, **options)
         waiter = self._waiter = Link(self._address, **options)
         with single_failure():
@@ -219,12 +227,10 @@ class Redis(Backend):
 
     async def read(self, positions: Mapping[str, str], *, wait: float) -> list[LogEntry | Gap]:
         with self.observed("read"):
-            items: list[LogEntry | Gap] = []
-            # Only a script sees that a position is unknown, or past the end: `XREAD` would wait.
-            if wait <= 0 or not positions.items() <= self._known.items():
-                items = await self._read_now(positions)
-                if items or wait <= 0:
-                    return items
+            if wait <= 0:
+                return await self._read_now(positions)
+            if items := await self._read_unknown(positions):
+                return items
             deadline = trio.current_time() + wait
             with trio.move_on_at(deadline) as scope:
                 await self._reading.acquire()
@@ -232,13 +238,20 @@ class Redis(Backend):
                 return []
             try:
                 while not items and (left := deadline - trio.current_time()) > 0.001:
-                    items = await self._read_next(positions, min(left, _MAX_BLOCK))
-            except BackendUnavailable:
-                self._known = {}
-                raise
+                    items = await self._read_unknown(positions)
+                    items = items or await self._read_next(positions, min(left, _MAX_BLOCK))
             finally:
                 self._reading.release()
             return items
+
+    async def _read_unknown(self, positions: Mapping[str, str]) -> list[LogEntry | Gap]:
+        """Check positions that have not come out of the last read, as `XREAD` cannot.
+
+        Where a position is not in the stream, or past its end, `XREAD` waits for ever.
+        """
+        if positions.items() <= self._known.items():
+            return []
+        return await self._read_now(positions)
 
     async def _read_now(self, positions: Mapping[str, str]) -> list[LogEntry | Gap]:
         """Read what is there, and check the positions."""
@@ -268,10 +281,11 @@ class Redis(Backend):
     async def _read_next(self, positions: Mapping[str, str], wait: float) -> list[LogEntry | Gap]:
         """Wait for the next entries after known positions."""
         waiter = self._link(self._waiter)
-        if self.is_up:
-            # A cancelled `read` has ended the connection, and the next one is under way.
-            with trio.move_on_after(self._timeout):
-                await waiter.wait_up()
+        # Where a cancelled `read` has ended the connection, the next one is under way.
+        with trio.move_on_after(self._timeout):
+            await waiter.wait_up()
+        # Known again after an answer; after a wait in vain the next read checks them.
+        self._known = {}
         streams = {self._key("l", stream): stream for stream in positions}
         ids = {stream: self._id(position)[0] for stream, position in positions.items()}
         reply = await waiter.request(
@@ -284,7 +298,8 @@ class Redis(Backend):
             stream = streams[key]
             pairs = ((entry_id, f[1] if f[0] == b"d" else b"") for entry_id, f in entries)
             items += self._items(stream, ids[stream], pairs)
-        self._known = {**positions, **{item.stream: item.position for item in items}}
+        if items:
+            self._known = {**positions, **{item.stream: item.position for item in items}}
         return items
 
     def _items(

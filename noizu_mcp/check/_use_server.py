@@ -1,18 +1,17 @@
 """A connection to a server for one piece of work, in plain code."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import trio
 
+from .._util import Returned
 from ..client import Client, Target, connect
-
-_Result = TypeVar("_Result")
 
 
 def use_server(
-    target: Target, work: Callable[[Client], Awaitable[_Result]], **options: Any
-) -> _Result:
+    target: Target, work: Callable[[Client], Awaitable[Returned]], **options: Any
+) -> Returned:
     """Connect to a server, run some work, and close the connection.
 
     Args:
@@ -27,7 +26,7 @@ def use_server(
     if trio.lowlevel.in_trio_task():
         raise RuntimeError("this would stop the trio loop: call it in a plain function")
 
-    async def main() -> _Result:
+    async def main() -> Returned:
         async with connect(target, **options) as client:
             return await work(client)
 

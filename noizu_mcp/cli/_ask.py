@@ -9,11 +9,12 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Final, NoReturn, TypeVar
+from typing import Final, NoReturn
 
 import trio
 
 from .._errors import McpError
+from .._util import Returned
 from .._value import JSON
 from ..client import Client, ClientHandler, Progress
 from ..client.terminal import (
@@ -30,7 +31,6 @@ from ._display import Display
 from ._errors import USAGE, CommandError
 from ._say import note
 
-_Result = TypeVar("_Result")
 _WORDS: Final[Mapping[str, PersonAnswer]] = {"decline": Decline(), "cancel": Cancel()}
 
 
@@ -77,7 +77,7 @@ class Respondent(ClientHandler):
         info = self.client.server_info
         return info.title or info.name
 
-    async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[Returned]]) -> Returned:
         """Do the work of the command.
 
         Raises:
@@ -173,7 +173,7 @@ class Person(Respondent):
         self._timeout = timeout
         self._waiting = 0
 
-    async def during(self, client: Client, work: Callable[[], Awaitable[_Result]]) -> _Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[Returned]]) -> Returned:
         """Do the work of the command; its time limit does not run during questions."""
         # The timeout of the client would include the time of the person: a scope has it instead.
         client.timeout = math.inf

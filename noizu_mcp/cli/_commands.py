@@ -9,11 +9,11 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
 from .._nearest import hint_at
-from .._util import part_of
+from .._util import Returned, part_of
 from .._value import JSONObject
 from ..client import Client
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -34,8 +34,6 @@ from ._output import json_of, print_json, print_table, print_text, show
 from ._save import OutputPart, check_output, parts_of_blocks, parts_of_contents, save
 from ._say import note, say
 from ._use import Connected, use
-
-_Result = TypeVar("_Result")
 
 
 class _ListedKind(NamedTuple):
@@ -194,8 +192,8 @@ class _Offers:
 
 
 def _use_named(
-    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[_Result]]
-) -> _Result:
+    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[Returned]]
+) -> Returned:
     """Use one component of a server; if it has none of that name, suggest one.
 
     Raises:
@@ -203,7 +201,7 @@ def _use_named(
         McpError: It has one, or the error has another cause.
     """
 
-    async def work(connected: Connected) -> _Result:
+    async def work(connected: Connected) -> Returned:
         offers = _Offers(kind, connected)
         try:
             return await ask(offers)

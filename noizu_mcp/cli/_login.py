@@ -8,9 +8,10 @@ import os
 import webbrowser
 from collections.abc import Awaitable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from .._errors import AuthError
+from .._util import Returned
 from ..auth.client import FileStore, OAuth, ProtectedServer
 from ..client import connect
 from ..transports import Http
@@ -20,7 +21,6 @@ from ._say import note, say
 from ._stored_login import stored_headers
 from ._use import read_url, run_loop
 
-_Result = TypeVar("_Result")
 #: The variable for the secret of `--client-id`: words of a command are seen by other users.
 VARIABLE: Final = "NOIZU_MCP_CLIENT_SECRET"
 
@@ -84,8 +84,8 @@ def log_out(args: argparse.Namespace) -> int:
     return OK
 
 
-def _run(work: Awaitable[_Result]) -> _Result:
-    async def run() -> _Result:
+def _run(work: Awaitable[Returned]) -> Returned:
+    async def run() -> Returned:
         return await work
 
     try:

@@ -7,11 +7,12 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from .._errors import AuthError, TargetError
+from .._util import Returned
 from ..client import Client, Progress, connect, read_target
 from ..engine import single_failure
 from ..server import Server
@@ -72,10 +73,7 @@ def _header(text: str) -> tuple[str, str]:
     return name.lower(), value.strip()
 
 
-_Result = TypeVar("_Result")
-
-
-def run_loop(function: Callable[[], Awaitable[_Result]]) -> _Result:
+def run_loop(function: Callable[[], Awaitable[Returned]]) -> Returned:
     """Run an async function to its end.
 
     Ctrl-C cancels it, instead of raising an exception at any point of it. So the servers that it
@@ -84,7 +82,7 @@ def run_loop(function: Callable[[], Awaitable[_Result]]) -> _Result:
     Raises:
         KeyboardInterrupt: It was interrupted, and has ended.
     """
-    results: list[_Result] = []
+    results: list[Returned] = []
 
     async def main() -> None:
         with single_failure():
@@ -127,7 +125,7 @@ class Connected(NamedTuple):
     report: Callable[[Progress], None] | None
 
 
-def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[_Result]]) -> _Result:
+def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Returned]]) -> Returned:
     """Connect to a server and use it.
 
     Args:
@@ -169,7 +167,7 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[_Result]
 
         server = target if isinstance(target, Server) else None
 
-        async def connected() -> _Result:
+        async def connected() -> Returned:
             async with connecting() as client:
                 if asked is None:
                     return await work(Connected(client, server, None))

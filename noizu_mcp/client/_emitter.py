@@ -6,9 +6,8 @@ Without listeners `ClientSession` is used; nothing of this module is run or load
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, Final
+from typing import Any
 
-from .._errors import McpError, RequestTimeout
 from .._value import JSONObject
 from ..engine import MessageStream
 from ..events import (
@@ -22,19 +21,10 @@ from ..events import (
     read_trace,
 )
 from ..jsonrpc import Batch, Decoded, Notification, Request
-from ..protocol import PeerEvent
+from ..protocol import NAMED_BY, PeerEvent
 from ..transports import LineStream, MemoryStream
 from ._answers import Answerer, ClientSide
 from ._session import ClientSession, Negotiated
-
-#: The param with the name of the component, by method.
-_NAMED_BY: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri",
-}
 
 
 class RecordedSession(ClientSession):
@@ -106,7 +96,7 @@ class RecordedSession(ClientSession):
         """Send a request, and record it; see `Dispatcher`."""
         params = request.params or {}
         # Every value may have any type here: `Client.request` sends what it is given.
-        name = params.get(_NAMED_BY.get(request.method, ""))
+        name = params.get(NAMED_BY.get(request.method, ""))
         name = name[:MAX_TEXT] if isinstance(name, str) else None
         is_uri = request.method.startswith("resources/")
         event = self.event("start", request.method)._replace(
@@ -116,7 +106,7 @@ class RecordedSession(ClientSession):
             target=None if is_uri else name,
         )
         emitter = EventEmitter(self.telemetry, event)
-        with recorded(emitter), self.telemetry.around(event):
+        with emitter.recorded(), self.telemetry.around(event):
             carried = self.telemetry.trace_context(event)
             own = params.get("_meta", {})
             if carried and isinstance(own, Mapping):
@@ -161,26 +151,8 @@ class _RecordedAnswerer(Answerer):
         trace = read_trace(meta if isinstance(meta, Mapping) else {})
         event = session.event("start", method)._replace(trace=trace)
         emitter = EventEmitter(session.telemetry, event)
-        with recorded(emitter), session.telemetry.around(event):
-            answer = await super().answer(method, params)
-            emitter.end("ok")
-        return answer
-
-
-@contextmanager
-def recorded(emitter: EventEmitter) -> Iterator[None]:
-    """End an emitter with the exception of the block."""
-    try:
-        yield
-    except McpError as error:
-        emitter.end("error", error.code)
-        raise
-    except Exception as error:
-        emitter.end("timed_out" if isinstance(error, RequestTimeout) else "error")
-        raise
-    except BaseException:  # trio.Cancelled: the caller has given up
-        emitter.end("cancelled")
-        raise
+        with emitter.recorded(), session.telemetry.around(event):
+            return await super().answer(method, params)
 
 
 def _outcome_of(request: Request, result: Mapping[str, object]) -> Outcome:

@@ -20,7 +20,6 @@ from .._util import publish as _publish
 from ._client_requests import ELICIT_TIMEOUT as ELICIT_TIMEOUT
 from ._client_requests import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._client_requests import TIMEOUTS as TIMEOUTS
-from ._client_requests import adapt_request as adapt_request
 from ._client_requests import read_by_hand as read_by_hand
 from ._context import Context as Context
 from ._notify import Notify as Notify

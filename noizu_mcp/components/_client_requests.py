@@ -54,13 +54,19 @@ def form_shape(model: object) -> Shape:
     return shape
 
 
-def elicit_request(message: str, shape: Shape) -> InputRequest:
+def elicit_request(message: str, model: object) -> tuple[InputRequest, Shape]:
     """Ask the user to fill in a form, in the words of the newest revision.
 
+    Returns:
+        The request, and the shape of its answer.
+
     Raises:
+        DefinitionError: The model cannot be asked for in a form.
         TypeError: The message is no text.
     """
-    return InputRequest(ELICIT, {"message": _text(message), "requestedSchema": shape.schema})
+    params = {"message": _text(message)}
+    shape = form_shape(model)
+    return InputRequest(ELICIT, {**params, _FORM: shape.schema}), shape
 
 
 def read_by_hand(request: InputRequest) -> InputRequest:
@@ -73,42 +79,6 @@ def read_by_hand(request: InputRequest) -> InputRequest:
     if form is None:  # a URL, or a question to the model or for roots
         return request
     return InputRequest(request.method, {**request.params, _FORM: form_shape(form).schema})
-
-
-def adapt_request(request: InputRequest, revision: str) -> tuple[JSONObject, InputRequest | None]:
-    """Convert a question to a revision.
-
-    Args:
-        request: The question; a form in it is flat.
-        revision: The revision of the client.
-
-    Returns:
-        The capability that it needs, in the shape of `ClientCapabilities`; and the question, or
-        None if the revision has no form field for a part of the schema.
-    """
-    needs = _needed_by(request)
-    form = request.params.get(_FORM)
-    if form is None:
-        return needs, request
-    # 2025-06-18 has defaults for booleans only, and no choice of several values
-    # (client/elicitation, Requested Schema); 2025-11-25 and later have both.
-    form = schema.flat_for(form, revision)
-    if form is None:
-        return needs, None
-    return needs, InputRequest(request.method, {**request.params, _FORM: form})
-
-
-def _needed_by(request: InputRequest) -> JSONObject:
-    """Return the capability that a question needs, in the shape of `ClientCapabilities`."""
-    if request.method == ROOTS:
-        return {"roots": {}}
-    if request.method == SAMPLE:
-        # client/sampling, 2025-11-25: tools only for a client that declares `sampling.tools`.
-        with_tools = "tools" in request.params or "toolChoice" in request.params
-        return {"sampling": {"tools": {}} if with_tools else {}}
-    # client/elicitation, 2025-11-25: a server sends only the modes that the client declares; an
-    # empty declaration stands for forms.
-    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
 
 
 def elicit_url_request(message: str, url: str) -> InputRequest:
@@ -129,12 +99,12 @@ def _text(message: object) -> str:
     return message
 
 
-def read_elicited(answer: JSON, shape: Shape | None) -> Accept[object] | Decline | Cancel:
+def read_elicited(shape: Shape | None, answer: JSON) -> Accept[object] | Decline | Cancel:
     """Read an `ElicitResult`.
 
     Args:
-        answer: As it came.
         shape: The schema of the form; None for a URL.
+        answer: As it came.
 
     Raises:
         ProtocolError: The answer is malformed, or its content breaks the schema of the form.

@@ -5,6 +5,7 @@ The class is abstract, since this layer knows no requests: the server has its on
 
 import abc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from .. import types
@@ -22,7 +23,6 @@ from ..types import (
 from ._client_requests import (
     elicit_request,
     elicit_url_request,
-    form_shape,
     read_elicited,
     read_roots,
     sample_request,
@@ -286,9 +286,9 @@ class Context(abc.ABC, Generic[State]):
         """
         # Before anything is sent: a model that is not flat is a mistake of the author, whatever the
         # client can do.
-        shape = form_shape(model)
+        request, shape = elicit_request(message, model)
         answer: Accept[object] | Decline | Cancel = await self._ask(
-            elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
+            request, partial(read_elicited, shape), timeout
         )
         return answer
 
@@ -314,7 +314,7 @@ class Context(abc.ABC, Generic[State]):
         """
         request = elicit_url_request(message, url)
         answer: Accept[None] | Decline | Cancel = await self._ask(
-            request, lambda answer: read_elicited(answer, None), timeout
+            request, partial(read_elicited, None), timeout
         )
         return answer
 

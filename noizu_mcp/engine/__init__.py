@@ -8,8 +8,6 @@ from .._log import ThrottledLog as ThrottledLog
 from .._log import logger as logger
 from .._log import throttled_log as throttled_log
 from .._util import publish as _publish
-from ._abandoned import AbandonedThreads as AbandonedThreads
-from ._abandoned import TooManyAbandoned as TooManyAbandoned
 from ._contracts import Delivery as Delivery
 from ._contracts import Ending as Ending
 from ._contracts import MessageStream as MessageStream
@@ -33,9 +31,6 @@ from ._failure import is_being_cancelled as is_being_cancelled
 from ._failure import is_crash as is_crash
 from ._failure import run_user_code as run_user_code
 from ._failure import split_cancellation as split_cancellation
-from ._fair_limiter import ClientShare as ClientShare
-from ._fair_limiter import FairLimiter as FairLimiter
-from ._fair_limiter import QueueFull as QueueFull
 from ._handover import HeldManager as HeldManager
 from ._handover import settle as settle
 from ._message_loop import MessageLoop as MessageLoop
@@ -43,6 +38,7 @@ from ._outbox import Outbox as Outbox
 from ._pending import Arrival as Arrival
 from ._pending import OnProgress as OnProgress
 from ._pending import PendingRequests as PendingRequests
+from ._pending import SpawnTask as SpawnTask
 from ._request import BatchReply as BatchReply
 from ._request import InboundRequest as InboundRequest
 from ._request import InFlight as InFlight

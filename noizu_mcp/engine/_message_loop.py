@@ -175,24 +175,23 @@ class MessageLoop:
                         # this inbox and flushes.
                         return
             outbox.corked = False
-            outbox.flush_now()
+            has_room = outbox.flush_now()
             if self._inbox:
                 # A flood on one connection must not starve others of the loop.
                 await trio.lowlevel.checkpoint()
             else:
                 task.current = None  # failures from here on belong to no request
-                await self._fill_inbox(task.scope)
+                await self._fill_inbox(task.scope, has_room=has_room)
         # Messages that the previous task left corked.
         outbox.corked = False
         outbox.flush_now()
 
-    async def _fill_inbox(self, scope: trio.CancelScope) -> None:
+    async def _fill_inbox(self, scope: trio.CancelScope, *, has_room: bool) -> None:
         messages: Sequence[Received | Unanswered] = ()
         self._reading = scope
         try:
             # While there is no room nothing is read, not even the end of the stream: a peer that
             # has stopped reading must not keep the connection forever.
-            has_room = self.outbox.has_room
             if not has_room:
                 with trio.move_on_after(STALL_TIMEOUT):
                     await self.outbox.room()

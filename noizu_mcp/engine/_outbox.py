@@ -107,11 +107,15 @@ class Outbox:
         else:
             self.flush_now()
 
-    def flush_now(self) -> None:
-        """Write from the calling task as much as possible without waiting."""
-        if self._writing or self._unfinished:
-            return  # the writer takes the whole queue when it is done
-        if self._queue and not self.is_broken:
+    def flush_now(self) -> bool:
+        """Write from the calling task as much as possible without waiting.
+
+        Returns:
+            True if there is room afterwards.
+        """
+        # A writer that works takes the whole queue when it is done.
+        may_write = not (self._writing or self._unfinished or self.is_broken)
+        if self._queue and may_write:
             messages = self._take()
             try:
                 # A pipe may accept a part of a message. The stream has the rest, and until it is
@@ -123,6 +127,7 @@ class Outbox:
                 self._settle()
             else:  # the same, inlined for most answers
                 self._size = 0
+        return not self._size or self.has_room
 
     def flush_soon(self) -> None:
         """Let the writer task write, together with all messages that are queued until it runs."""

@@ -172,7 +172,6 @@ class InboundRequest:
     """
 
     __slots__ = (
-        "_left",
         "_reserved",
         "answered",
         "batch",
@@ -210,7 +209,6 @@ class InboundRequest:
         self.withdrawn = False
         self.answered = False
         self.observer: RequestObserver | None = None
-        self._left = math.inf
         self._reserved = 0  # bytes of the answer that were counted before it was there
 
     @property
@@ -338,7 +336,10 @@ class InboundRequest:
                 raise going_on from None
         finally:
             entered.on_wait = None
-            self.leave_scope()
+            # As `leave_scope`.
+            self.scope = None
+            if self.withdrawn:
+                self._abandon()
         if not self.answered:
             # Not answered: withdrawn, expired, failed, or meant to stay open.
             self.conclude(scope)
@@ -376,15 +377,6 @@ class InboundRequest:
         self.deadline = deadline
         if self.scope is not None:
             self.scope.deadline = deadline
-
-    def stop_clock(self) -> None:
-        """Stop the clock of the deadline while a person answers; see `resume_clock`."""
-        self._left = self.deadline - trio.current_time()
-        self.expire_at(math.inf)
-
-    def resume_clock(self) -> None:
-        """Continue the clock of the deadline with the time that was left."""
-        self.expire_at(trio.current_time() + self._left)
 
     def stop(self) -> None:
         """Cancel the work: the request has its answer."""

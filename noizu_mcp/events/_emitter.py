@@ -1,10 +1,12 @@
 """From messages to events; nothing here runs without a listener."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
+from .._errors import McpError, RequestTimeout
 from ..engine import Job
 from ..jsonrpc import Decoded, ErrorResponse, Id, Notification, Request
 from ..protocol import PeerEvent, SendAnswer
@@ -77,6 +79,22 @@ class EventEmitter:
                     coerced=self.coerced,
                 )
             )
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """End as the block ends, unless the block has said more."""
+        try:
+            yield
+        except McpError as error:
+            self.end("error", error.code)
+            raise
+        except Exception as error:
+            self.end("timed_out" if isinstance(error, RequestTimeout) else "error")
+            raise
+        except BaseException:  # trio.Cancelled: the caller has given up
+            self.end("cancelled")
+            raise
+        self.end("ok")
 
     async def run(self, job: Job) -> None:
         """Do the rest of the work inside the context managers of the listeners."""

@@ -31,6 +31,7 @@ from ._revisions import CHANGES as CHANGES
 from ._revisions import CLIENT_REQUESTS as CLIENT_REQUESTS
 from ._revisions import HANDSHAKE_VERSIONS as HANDSHAKE_VERSIONS
 from ._revisions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
+from ._revisions import NAMED_BY as NAMED_BY
 from ._revisions import REVISIONS as REVISIONS
 from ._revisions import SERVER_REQUESTS as SERVER_REQUESTS
 from ._revisions import STATELESS as STATELESS

@@ -134,6 +134,15 @@ CLIENT_REQUESTS: Final = _table(
     Method("resources/directory/read", handshake=False, capability="skills"),
 )
 
+#: The param with the name of the component that a request is about, by method.
+NAMED_BY: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+
 #: Requests that a server sends; 2026-07-28 has none (the same methods travel as input requests).
 SERVER_REQUESTS: Final = _table(
     Method("ping", stateless=False),

@@ -46,13 +46,13 @@ _LATE = {
     ".fields": "fields",
     "._peer_schema": "PeerSchema",
     ".convert._coerce": "coerce_text",
-    "._elicitation_form": "flat_for flat_shape",
+    "._elicitation_form": "flat_shape older_form",
 }
 
 if _TYPE_CHECKING:
     from . import fields as fields
-    from ._elicitation_form import flat_for as flat_for
     from ._elicitation_form import flat_shape as flat_shape
+    from ._elicitation_form import older_form as older_form
     from ._peer_schema import PeerSchema as PeerSchema
     from .convert._coerce import coerce_text as coerce_text
 else:

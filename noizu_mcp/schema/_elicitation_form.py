@@ -20,9 +20,6 @@ from .jsonschema._violation import Fault, show
 
 #: On a class that has been asked for: its flat shape.
 FLAT: Final = "__mcp_flat__"
-#: The first revision with elicitation, and the first whose choices have titles.
-_FIRST: Final = "2025-06-18"
-_TITLED: Final = "2025-11-25"
 
 # Keywords of the root that limit no answer; the last two forbid names that are dropped anyway.
 _OF_THE_ROOT = frozenset(
@@ -75,24 +72,19 @@ def flat_shape(declared: object) -> ShapeRead:
     return made, []
 
 
-def flat_for(schema: JSONMapping, revision: str) -> JSONObject | None:
-    """Return the schema of a form as a protocol revision defines it.
+def older_form(schema: JSONMapping) -> JSONObject | None:
+    """Return the schema of a form as 2025-06-18 defines it.
 
-    On 2025-06-18 only booleans have a default, the titles of choices stand in `enumNames`, and no
-    field has several choices.
+    There only booleans have a default, the titles of choices stand in `enumNames`, and no field has
+    several choices (client/elicitation, Requested Schema).
 
     Args:
         schema: The `schema` of a flat shape.
-        revision: A protocol revision.
 
     Returns:
-        A `requestedSchema`; None if the revision has no elicitation, or cannot ask for one of the
-        fields.
+        A `requestedSchema`; None if the revision cannot ask for one of the fields.
     """
-    if revision >= _TITLED:
-        return dict(schema)
-    fields = schema["properties"].values()
-    if revision < _FIRST or any(field["type"] == "array" for field in fields):
+    if any(field["type"] == "array" for field in schema["properties"].values()):
         return None
     older = {name: _older(field) for name, field in schema["properties"].items()}
     return {**schema, "properties": older}

@@ -28,6 +28,10 @@ from .registry._server_options import BACKEND_VARIABLE as BACKEND_VARIABLE
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 from .registry._server_options import read_backend as read_backend
+from .threads._abandoned import AbandonedThreads as AbandonedThreads
+from .threads._abandoned import TooManyAbandoned as TooManyAbandoned
+from .threads._fair_limiter import FairLimiter as FairLimiter
+from .threads._fair_limiter import QueueFull as QueueFull
 
 _LATE = {
     ".policies._shipped": "AllowTools DenyTools RateLimit TimeWindow",

@@ -5,20 +5,21 @@ They are at the bottom of everything that handles a request, so that types are i
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from .._util import Unset
+from .._util import Returned, Unset
 from .._value import JSONMapping, JSONObject
 from ..components import Context, ToolSpec
-from ..engine import ClientShare, Ending, Job
+from ..engine import Ending, Job
 from ..jsonrpc import Request
 from ..protocol import Envelope
 from ..types import InputRequest, InputRequired, ToolResult
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from .._errors import Denied
     from ..components import Capability
-    from ..engine import AbandonedThreads, ThrottledLog
+    from ..engine import ThrottledLog
     from ..events import EventEmitter, Place, Telemetry
     from ..protocol import Revision
     from ..types import ReadResult, RequireScopes
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from .policies._policy_set import PolicySet
     from .registry._registry import Registry
     from .registry._server_options import ServerOptions
+    from .threads._abandoned import AbandonedThreads
 
-Result = TypeVar("Result")
 
 EMPTY: Final[JSONMapping] = MappingProxyType({})
 
@@ -323,7 +324,7 @@ class AsyncioSide(Protocol):
 
     ctx: Context[Any]
 
-    def run_trio(self, work: Callable[[], Awaitable[Result]]) -> Awaitable[Result]:
+    def run_trio(self, work: Callable[[], Awaitable[Returned]]) -> Awaitable[Returned]:
         """Run trio code from the asyncio task, and wait for it."""
 
     def from_trio(self, function: Callable[..., Any]) -> Callable[..., Any]:

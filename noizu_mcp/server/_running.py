@@ -4,14 +4,15 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import attrs
 import trio
 
 from .._errors import McpError
+from .._util import Returned
 from .._value import JSONMapping, JSONObject
-from ..engine import Job
+from ..engine import Job, SpawnTask
 from ..types import ToolResult
 from .changes._bus import Merger, Subscriber
 
@@ -31,12 +32,9 @@ if TYPE_CHECKING:
     from .tasks._shared_tasks import SharedTasks
     from .tasks._task_store import TaskMemory, TaskStore
 
-Result = TypeVar("Result")
 
 #: Serves one method: answers at once, or returns the rest of the work. It may raise `McpError`.
 Route = Callable[["ServerRequest"], Job | None]
-#: Runs something in a nursery of its owner.
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class Portal:
@@ -47,7 +45,7 @@ class Portal:
         self._thread = threading.get_ident()
         self._token = trio.lowlevel.current_trio_token()
 
-    def run(self, function: Callable[[], Result]) -> Result:
+    def run(self, function: Callable[[], Returned]) -> Returned:
         """Run a function in the loop's thread, and wait for its return value.
 
         Raises:
@@ -110,7 +108,7 @@ class RunningServer:
         routes: Mapping[str, Route],
         state: object,
         transport: str,
-        linger: Spawn,
+        linger: SpawnTask,
         *,
         memory: "TaskMemory | None" = None,
         parks: bool = True,

@@ -20,7 +20,7 @@ from ..components import (
     is_abstract,
     unfinished,
 )
-from ..engine import MOST_CRASHES, SHOWN, AbandonedThreads, FairLimiter, ThrottledLog
+from ..engine import MOST_CRASHES, SHOWN, ThrottledLog
 from ..events import Telemetry
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
@@ -41,6 +41,8 @@ from .registry._class_checks import ASYNC_MANAGER, OVERRIDABLE, check_statement,
 from .registry._collection import RunningSet
 from .registry._registry import Registry
 from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
+from .threads._abandoned import AbandonedThreads
+from .threads._fair_limiter import FairLimiter
 
 if TYPE_CHECKING:
     from ..types import Reference

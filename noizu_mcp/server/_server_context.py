@@ -9,16 +9,16 @@ import copy
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
 from .. import types
 from .._errors import LocalProtocolError, NoSessionError
-from .._util import UNSET, Unset, is_number
+from .._util import UNSET, Returned, Unset, is_number
 from .._value import JSONObject
 from ..components import Context, Notify
-from ..engine import ClientShare, Delivery
+from ..engine import Delivery
 from ..protocol import Envelope
 from ..types import (
     LOG_LEVELS,
@@ -35,6 +35,7 @@ from ._contracts import (
     MountedView,
     Running,
 )
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from .._errors import Denied
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from .policies._capability import IssuedCapability
     from .policies._policy import CallKind
 
-Result = TypeVar("Result")
 
 #: The awaitable of a notification that was not sent. Awaiting it is a checkpoint.
 NOT_SENT: Final = Delivery(trio.lowlevel.checkpoint)
@@ -188,8 +188,8 @@ class ServerContext(Context[Any]):
         self.admitted = other.admitted
 
     async def _on_trio(
-        self, function: Callable[..., Awaitable[Result]], *args: object, **options: object
-    ) -> Result:
+        self, function: Callable[..., Awaitable[Returned]], *args: object, **options: object
+    ) -> Returned:
         if self.side is None:
             return await function(*args, **options)
         return await self.side.run_trio(partial(function, *args, **options))

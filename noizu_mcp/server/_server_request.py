@@ -6,7 +6,7 @@ is made on first use: a short tool without `ctx` needs no context.
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
@@ -27,16 +27,14 @@ from .._value import JSONMapping, JSONObject
 from ..components import read_by_hand
 from ..engine import (
     BatchReply,
-    ClientShare,
     InboundRequest,
     InFlight,
     Job,
     ReplyChannel,
-    TooManyAbandoned,
     is_crash,
 )
 from ..events import EventEmitter
-from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered
+from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, Rendered, digest_of
 from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
 from ._contracts import EMPTY, TaskStart
@@ -45,6 +43,8 @@ from .calls._client_abilities import prepare_question
 from .calls._emitters import RequestEmitter
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
 from .calls._scope_checks import check_request_scopes, denial, needed
+from .threads._abandoned import TooManyAbandoned
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
@@ -165,7 +165,7 @@ class ServerRequest(InboundRequest):
 
         params = self.request.params or {}
         try:
-            await self.running.claims.take(params["requestState"], binding_of(self, params))
+            await self.running.claims.take(params["requestState"], binding_of(self))
         except McpError as error:
             self.send_failure(error)
             return
@@ -219,7 +219,7 @@ class ServerRequest(InboundRequest):
         return resume(self)
 
     def limit_time(self, component: "Component | None") -> None:
-        """Set the deadline of the request.
+        """Set the deadline of the request; a handler runs afterwards.
 
         Args:
             component: Its timeout overrides the server's; None if no registered component answers.
@@ -229,10 +229,23 @@ class ServerRequest(InboundRequest):
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
         deadline = math.inf if timeout is None else trio.current_time() + timeout
+        if self.envelope.revision.stateless and self.envelope.client_capabilities:
+            has_context = component is None or component.takes_context
+            if has_context or self.running.server.registry.overridden:
+                _ = self.params_digest  # before the handler, which may change its arguments
         if self.trio_task is None:
             self.deadline = deadline
         else:  # a policy has waited
             self.expire_at(deadline)
+
+    @cached_property
+    def params_digest(self) -> str:
+        """A digest of the params, which is the same for every retry."""
+        # `_meta` differs in each retry; the other two are added by a retry.
+        own = dict(self.request.params or {})
+        for name in ("_meta", "inputResponses", "requestState"):
+            own.pop(name, None)
+        return digest_of(own)
 
     # Parking
 
@@ -483,15 +496,16 @@ class ServerRequest(InboundRequest):
             else:
                 from .asking._live import LiveAsker, RequestLine
 
-                self.asker = LiveAsker(RequestLine(self, self.dispatcher))
+                self.asker = LiveAsker(RequestLine(self, self.dispatcher), self)
         return self.asker
 
     async def ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
         """Ask the client, in the way of its era, and wait for the answer."""
+        asker = self._asker
         prepared = prepare_question(self.envelope, self.request.method, request)
-        return await self._asker.ask(prepared, read, timeout)
+        return await asker.ask(prepared, read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: object) -> Any:
         """Run a side effect once; see `Context`."""

@@ -20,7 +20,6 @@ from .._errors import LocalProtocolError
 from .._value import JSONMapping
 from ..engine import (
     BatchReply,
-    ClientShare,
     Delivery,
     Dispatcher,
     Job,
@@ -37,6 +36,7 @@ from ._running import RunningServer
 from ._server_context import NOT_SENT, ServerContext
 from ._server_request import ServerRequest
 from .changes._feed import ChangeFeed
+from .threads._fair_limiter import ClientShare
 
 if TYPE_CHECKING:
     from ..types import RequireScopes

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 import trio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ..backends import Backend, Conflict, Full, Gap, LogEntry
@@ -24,22 +24,45 @@ _ROOM: Final = {"pair": 2, "single": 1}
 _keys = st.sampled_from(["a", "b", "c"])
 _streams = st.sampled_from(["s", "t"])
 _ttls = st.sampled_from([LONG, LONG, SHORT])
-_versions = st.sampled_from(["any", "absent", "present", "former"])
+_versions = st.sampled_from(["any", "any", "absent", "present", "former"])
 _groups = st.sets(st.sampled_from(sorted(_ROOM))).map(sorted)
+_put = st.tuples(st.just("put"), _keys, st.binary(max_size=3), _ttls, _versions, _groups)
+_append = st.tuples(st.just("append"), _streams, st.binary(max_size=3), st.integers(1, 3), _ttls)
+_read = st.tuples(st.just("read"), _streams, st.sampled_from([0.0, 0.01]))
 _steps: Final = st.lists(
     st.one_of(
-        st.tuples(st.just("put"), _keys, st.binary(max_size=3), _ttls, _versions, _groups),
+        *(_put, _put, _append, _append, _read),
         st.tuples(st.just("get"), _keys, st.none() | _ttls, _versions),
         st.tuples(st.just("delete"), _keys, _versions),
         st.tuples(st.just("members"), st.sampled_from(sorted(_ROOM))),
-        st.tuples(st.just("append"), _streams, st.binary(max_size=3), st.integers(1, 3), _ttls),
-        st.tuples(st.just("read"), _streams, st.sampled_from([0.0, 0.01])),
         st.tuples(st.just("end_of"), _streams),
         st.tuples(st.just("sleep")),
     ),
-    min_size=1,
+    min_size=10,
     max_size=40,
 )
+#: A sequence with each outcome, for those who have no luck.
+_EVERY_OUTCOME: Final = [
+    ("put", "a", b"1", LONG, "absent", ["single"]),
+    ("put", "b", b"2", LONG, "any", ["pair", "single"]),
+    ("put", "b", b"3", SHORT, "absent", ["pair"]),
+    ("put", "a", b"4", LONG, "absent", []),
+    ("put", "a", b"5", LONG, "present", ["pair"]),
+    ("get", "a", SHORT, "present"),
+    ("members", "pair"),
+    ("put", "a", b"6", LONG, "former", []),
+    ("sleep",),
+    ("get", "a", None, "any"),
+    ("append", "s", b"1", 1, LONG),
+    ("append", "s", b"2", 1, SHORT),
+    ("read", "s", 0.0),
+    ("append", "s", b"3", 3, SHORT),
+    ("sleep",),
+    ("append", "s", b"4", 3, LONG),
+    ("read", "s", 0.0),
+    ("end_of", "s"),
+    ("delete", "a", "present"),
+]
 
 
 def walk(
@@ -59,6 +82,7 @@ def walk(
         suppress_health_check=[HealthCheck.too_slow],
     )
     @given(_steps)
+    @example(_EVERY_OUTCOME)
     def follow(steps: list[tuple[Any, ...]]) -> None:
         async def check(one: Backend, two: Backend) -> None:
             """Random steps have the outcomes of the model."""
@@ -94,6 +118,14 @@ class _KnownStream:
     # Whether the stream has expired since the reader's position: a gap may be told without loss.
     has_begun_anew: bool = False
 
+    def go_on(self, position: str) -> None:
+        """Let the reader go on from the end."""
+        self.position, self.read, self.has_begun_anew = position, self.last, False
+
+
+class _Uncertain(Exception):
+    """Something may have expired during an operation."""
+
 
 class _Model:
     def __init__(self, one: Backend, two: Backend) -> None:
@@ -113,7 +145,10 @@ class _Model:
         for name, *arguments in steps:
             await self._settle()
             self._node, self._before = next(self._nodes), self._clock.now()
-            await getattr(self, f"_{name}")(*arguments)
+            try:
+                await getattr(self, f"_{name}")(*arguments)
+            except _Uncertain:
+                await self._begin_anew()
 
     async def _settle(self) -> None:
         """Wait until nothing is about to expire, and forget what has expired."""
@@ -135,16 +170,17 @@ class _Model:
         records = [each.until for each in self._records.values()]
         return records + [each.until for each in self._streams.values()]
 
-    async def _is_certain(self) -> bool:
-        """Tell whether nothing can have expired since the last `_settle`; else begin anew."""
+    def _check_certain(self) -> None:
+        """Raise where something may have expired since the last `_settle`."""
         now = self._clock.now()
-        if all(now < until[0] - _BLUR for until in self._times()):
-            return True
+        if any(now >= until[0] - _BLUR for until in self._times()):
+            raise _Uncertain
+
+    async def _begin_anew(self) -> None:
         for key in ("a", "b", "c"):
             await self._node.delete(key)
         self._records.clear()
         self._streams.clear()
-        return False
 
     def _until(self, ttl: float) -> tuple[float, float]:
         return self._before + ttl, self._clock.now() + ttl
@@ -192,8 +228,7 @@ class _Model:
         except Full as full:
             outcome, new = full, 0
         until = self._until(ttl)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         step = f"put({key!r}, version={version}, groups={groups})"
         if isinstance(refusal, int):
             must(isinstance(outcome, Conflict), f"{step} must raise Conflict: {outcome!r}")
@@ -215,8 +250,7 @@ class _Model:
         known_version = self._version(key, which) or 0
         record = await self._node.get(key, ttl=ttl, known=known_version)
         until = None if ttl is None else self._until(ttl)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         known = self._records.get(key)
         if known is None or record is None:
             is_right = known is None and record is None
@@ -232,8 +266,7 @@ class _Model:
     async def _delete(self, key: str, which: str) -> None:
         version = self._version(key, which)
         deleted = await self._node.delete(key, version=version)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         known = self._records.get(key)
         expected = known is not None and version in (None, known.version)
         must_equal(deleted, expected, f"delete({key!r}, version={version})")
@@ -242,9 +275,9 @@ class _Model:
 
     async def _members(self, group: str) -> None:
         members = await self._node.members(group)
-        if await self._is_certain():
-            live = sorted(key for key, each in self._records.items() if group in each.groups)
-            must_equal(sorted(members), live, f"members({group!r})")
+        self._check_certain()
+        live = sorted(key for key, each in self._records.items() if group in each.groups)
+        must_equal(sorted(members), live, f"members({group!r})")
 
     async def _stream(self, name: str) -> _KnownStream:
         if name not in self._streams:
@@ -258,16 +291,15 @@ class _Model:
         entry = entry or b"-"
         await self._node.append(stream.name, entry, keep=keep, ttl=ttl)
         until = self._until(ttl)
-        if await self._is_certain():
-            stream.last += 1
-            stream.kept = [*stream.kept, (stream.last, entry)][-keep:]
-            stream.until = until
+        self._check_certain()
+        stream.last += 1
+        stream.kept = [*stream.kept, (stream.last, entry)][-keep:]
+        stream.until = until
 
     async def _read(self, name: str, wait: float) -> None:
         stream = await self._stream(name)
         items = await self._node.read({stream.name: stream.position}, wait=wait)
-        if not await self._is_certain():
-            return
+        self._check_certain()
         entries = [item.entry for item in items if isinstance(item, LogEntry)]
         expected = [(number, entry) for number, entry in stream.kept if number > stream.read]
         must_equal(entries, [entry for _, entry in expected], f"the entries of {name!r}")
@@ -277,17 +309,13 @@ class _Model:
         else:
             must(not has_gap or stream.has_begun_anew, f"nothing was dropped: {items!r}")
         if items:
-            stream.position, stream.read, stream.has_begun_anew = (
-                items[-1].position,
-                stream.last,
-                False,
-            )
+            stream.go_on(items[-1].position)
 
     async def _end_of(self, name: str) -> None:
         stream = await self._stream(name)
         position = await self._node.end_of(stream.name)
-        if await self._is_certain():
-            stream.position, stream.read, stream.has_begun_anew = position, stream.last, False
+        self._check_certain()
+        stream.go_on(position)
 
     async def _sleep(self) -> None:
         await trio.sleep(SHORT + 2 * _BLUR)

@@ -10,7 +10,6 @@ from noizu_mcp import (
     Decline,
     DefinitionError,
     InputRequest,
-    McpError,
     PromptMessage,
     ProtocolError,
     Root,
@@ -21,7 +20,6 @@ from noizu_mcp.components import (
     ELICIT_TIMEOUT,
     SAMPLE_TIMEOUT,
     TIMEOUTS,
-    adapt_request,
     read_by_hand,
 )
 from noizu_mcp.types import ToolDefinition
@@ -41,10 +39,6 @@ class Nested(Schema):
 
 
 RAW = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-SEVERAL = {
-    "type": "object",
-    "properties": {"tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}},
-}
 ANN = {"action": "accept", "content": {"name": "Ann"}}
 SAID = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}
 
@@ -52,18 +46,12 @@ SAID = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "
 class Asked(Context):
     """A context whose client gives one answer; it records the questions."""
 
-    protocol_version = "2025-11-25"
-
-    def __init__(self, answer=None, missing=()):
+    def __init__(self, answer=None):
         self.answer = answer
-        self.missing = missing
         self.asked = []
 
     async def _ask(self, request, read, seconds):
-        needs, _ = adapt_request(request, self.protocol_version)
-        if set(needs) & set(self.missing):
-            raise McpError(-32021, "missing")
-        self.asked.append((request, needs, seconds))
+        self.asked.append((request, seconds))
         return read(self.answer)
 
 
@@ -71,34 +59,30 @@ class Asked(Context):
 Asked.__abstractmethods__ = frozenset()
 
 
-async def test_what_a_question_needs():
-    """A question has its required capability, and its timeout, if given."""
+async def test_the_time_of_a_question():
+    """A question has its timeout, if given."""
     ctx = Asked(ANN)
     assert (await ctx.elicit("m", Name)).content.name == "Ann"
     assert (await ctx.elicit_url("m", "https://example.com", timeout=None)).content is None
     ctx.answer = SAID
     assert (await ctx.sample("m", max_tokens=1, timeout=5)).text == "hi"
-    await ctx.sample("m", max_tokens=1, tools=[])
-    await ctx.sample("m", max_tokens=1, tool_choice={"mode": "none"})
+    await ctx.sample("m", max_tokens=1)
     ctx.answer = {"roots": []}
     assert await ctx.list_roots() == []
-    assert [(needs, str(timeout)) for _, needs, timeout in ctx.asked] == [
-        ({"elicitation": {}}, "Unset.UNSET"),
-        ({"elicitation": {"url": {}}}, "None"),
-        ({"sampling": {}}, "5"),
-        ({"sampling": {"tools": {}}}, "Unset.UNSET"),
-        ({"sampling": {"tools": {}}}, "Unset.UNSET"),
-        ({"roots": {}}, "Unset.UNSET"),
+    assert [str(timeout) for _, timeout in ctx.asked] == [
+        "Unset.UNSET",
+        "None",
+        "5",
+        "Unset.UNSET",
+        "Unset.UNSET",
     ]
 
 
 async def test_nothing_is_asked_in_vain():
-    """A form that is not flat, and a client without forms, are detected before sending."""
-    ctx = Asked(missing=["elicitation"])
+    """A form that is not flat is detected before sending."""
+    ctx = Asked()
     with pytest.raises(DefinitionError):
         await ctx.elicit("m", Nested)
-    with pytest.raises(McpError):
-        await ctx.elicit("m", Name)
     assert ctx.asked == []
 
 
@@ -121,20 +105,15 @@ async def test_what_is_no_form():
 
 
 async def test_the_request_of_a_form():
-    """A form is adapted to the revision, or is None if the revision cannot express it."""
+    """It has the message and the flat schema; a question without a form stays as it is."""
     ctx = Asked({"action": "cancel"})
     await ctx.elicit("Who?", Name)
-    await ctx.elicit("Which?", SEVERAL)
     await ctx.elicit_url("Log in", "https://example.com")
-    form, several, url = (request for request, *_ in ctx.asked)
-    _, request = adapt_request(form, "2025-06-18")
+    request, url = (request for request, _ in ctx.asked)
     assert request.method == "elicitation/create"
     assert request.params["message"] == "Who?"
     assert request.params["requestedSchema"]["required"] == ["name"]
-    assert adapt_request(several, "2025-06-18")[1] is None
-    assert adapt_request(several, "2025-11-25")[1] == several
     for other in (url, InputRequest("roots/list")):
-        assert adapt_request(other, "2025-06-18")[1] is other
         assert read_by_hand(other) is other
 
 

@@ -353,21 +353,15 @@ def test_a_result_that_is_no_json_is_an_internal_error(caplog):
     assert b"Result is not JSON" in one.channel.sent[0]
 
 
-async def test_the_clock_of_a_request_can_stand(autojump_clock):
-    """A paused clock keeps the remaining time; a request without a deadline gets none."""
+def test_the_deadline_of_a_request():
+    """It moves with the scope of the work; `stop` cancels the work, also before it has a scope."""
     one = inbound()
-    one.expire_at(trio.current_time() + 10)
-    one.scope = trio.CancelScope(deadline=one.deadline)
-    one.stop_clock()
-    assert one.scope.deadline == math.inf
-    await trio.sleep(100)
-    one.resume_clock()
-    assert one.scope.deadline == pytest.approx(trio.current_time() + 10)
+    one.scope = trio.CancelScope()
+    one.expire_at(10)
+    assert (one.deadline, one.scope.deadline) == (10, 10)
     one.stop()
     assert one.scope.cancel_called
     endless = inbound()
-    endless.stop_clock()
-    endless.resume_clock()
     assert endless.deadline == math.inf
     endless.stop()
     assert endless.deadline == -math.inf  # it has not waited yet, and ends when it does

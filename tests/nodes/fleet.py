@@ -1,43 +1,85 @@
 """Servers that are nodes of each other, sessions that go from one to the next, and faults."""
 
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import trio
 
-from noizu_mcp.backends import BackendUnavailable, Memory
+from noizu_mcp.backends import Backend, BackendUnavailable, Memory
 
 from ..transports.http.wire import Session, serving
 
+#: What all nodes share.
+KEYS = ["a secret that is long enough for it"]
 #: Seconds of a lease: short, since a node judges others after one.
 LEASE = 2.0
 
 
-class Faulty(Memory):
-    """A backend in memory with faults.
+class Line(Backend):
+    """The way of one node to a backend, with faults.
 
     Attributes:
-        down: Operations fail.
-        silent: Operations do not end.
         calls: The operations, in order.
+        failing: The operations that fail.
     """
 
-    def __init__(self):
-        super().__init__(lease=LEASE)
-        self.down = self.silent = False
+    def __init__(self, shared):
+        self.shared = shared
+        self.lease = shared.lease
         self.calls = []
+        self.failing = set()
+        self._is_down = self._is_silent = False
+        self._running = set()
 
-    @contextmanager
-    def observed(self, operation):
-        with super().observed(operation):
-            self.calls.append(operation)
-            if self.down:
-                raise BackendUnavailable("it was taken down")
-            yield
+    @asynccontextmanager
+    async def open(self, name):
+        async with self.shared.open(name):
+            yield self
 
-    async def get(self, key, **options):
-        if self.silent:
+    @property
+    def epoch(self):
+        return self.shared.epoch
+
+    def now(self):
+        return self.shared.now()
+
+    def cut(self):
+        """Fail each operation from now on."""
+        self._is_down = True
+        for scope in self._running:
+            scope.cancel()
+
+    def stop(self):
+        """End no operation from now on."""
+        self._is_silent = True
+
+    def mend(self):
+        """Work again."""
+        self._is_down = self._is_silent = False
+
+    async def _do(self, operation, *args, **options):
+        self.calls.append(operation)
+        if self._is_silent:
             await trio.sleep_forever()
-        return await super().get(key, **options)
+        with trio.CancelScope() as scope:
+            self._running.add(scope)
+            try:
+                if not self._is_down and operation not in self.failing:
+                    return await getattr(self.shared, operation)(*args, **options)
+            finally:
+                self._running.discard(scope)
+        raise BackendUnavailable("the line is cut")
+
+
+def _forward(operation):
+    async def forward(self, *args, **options):
+        return await self._do(operation, *args, **options)
+
+    return forward
+
+
+for _name in ("get", "put", "delete", "members", "take", "append", "read", "end_of"):
+    setattr(Line, _name, _forward(_name))
+Line.__abstractmethods__ = frozenset()
 
 
 class Fleet:
@@ -45,11 +87,13 @@ class Fleet:
 
     Attributes:
         backend: What they share.
+        lines: The way of each to the backend.
         wires: A wire to each of them.
     """
 
-    def __init__(self, backend, wires):
+    def __init__(self, backend, lines, wires):
         self.backend = backend
+        self.lines = lines
         self.wires = wires
 
     def at(self, number, session):
@@ -73,13 +117,14 @@ async def fleet(make, count=2, backend=None, **options):
         backend: What they share.
         options: As for `serving`.
     """
-    backend = backend or Faulty()
+    backend = backend or Memory(lease=LEASE)
+    lines = [Line(backend) for _ in range(count)]
     async with AsyncExitStack() as stack:
         wires = [
-            await stack.enter_async_context(serving(make(), backend=backend, **options))
-            for _ in range(count)
+            await stack.enter_async_context(serving(make(), backend=line, **options))
+            for line in lines
         ]
-        yield Fleet(backend, wires)
+        yield Fleet(backend, lines, wires)
 
 
 async def settled():

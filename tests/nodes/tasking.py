@@ -32,9 +32,9 @@ class Line(Backend):
 
     Attributes:
         down: True while every operation fails.
-        lost: Operations that are executed, and whose next answer is lost: the name, and the begin
-            of the key.
-        hold: While set, operations wait for it.
+        lost: Operations that are executed, and whose next answer is lost: the name, the begin of
+            the key, and the number of answers before that arrive.
+        hold: Operations that wait: the name, and the begin of the key.
     """
 
     def __init__(self, shared):
@@ -43,6 +43,7 @@ class Line(Backend):
         self.down = False
         self.lost = []
         self.hold = None
+        self._go_on = trio.Event()
 
     @property
     def epoch(self):
@@ -56,17 +57,27 @@ class Line(Backend):
     def now(self):
         return self._shared.now()
 
+    def release(self):
+        """Let operations that wait go on."""
+        self.hold = None
+        self._go_on.set()
+        self._go_on = trio.Event()
+
     async def _do(self, operation, *args, **options):
-        if self.hold is not None:
-            await self.hold.wait()
+        held = self.hold is not None and operation == self.hold[0]
+        if held and str(args[0]).startswith(self.hold[1]):
+            await self._go_on.wait()
         if self.down:
             await trio.lowlevel.checkpoint()
             raise BackendUnavailable("the line is cut")
         result = await getattr(self._shared, operation)(*args, **options)
         for each in self.lost:
             if each[0] == operation and args[0].startswith(each[1]):
-                self.lost.remove(each)
-                raise BackendUnavailable("the answer is lost")
+                each[2] -= 1
+                if each[2] < 0:
+                    self.lost.remove(each)
+                    raise BackendUnavailable("the answer is lost")
+                break
         return result
 
     async def get(self, key, **options):
@@ -123,7 +134,7 @@ class Jobs(Toolkit):
         """Work once, as a task or not."""
         return await self._run(ctx, "maybe")
 
-    @mcp(task="required", restartable=True)
+    @mcp(task="required", restartable=True, timeout=1000.0)
     async def again(self, ctx: Context, *, what: str = "again") -> str:
         """Work, again where that is necessary."""
         return await self._run(ctx, what)
@@ -147,6 +158,23 @@ class Jobs(Toolkit):
         await ctx.start_task()
         return f"{answer.content.name} from {place}: {await self._run(ctx, 'later')}"
 
+    @mcp(task="optional")
+    async def maybe_ask(self, ctx: Context) -> str:
+        """Ask a name, as a task or not."""
+        self.log.append(("maybe_ask", self.place, ctx.attempt))
+        return f"{(await ctx.elicit('Name?', Name)).content.name}"
+
+    @mcp(task="required", restartable=True, requires="write")
+    async def own(self, ctx: Context) -> str:
+        """Tell who calls."""
+        await self._run(ctx, "own")
+        return f"{ctx.auth.subject} {ctx.auth['groups']} {ctx.client_info.name} {ctx.meta['m']}"
+
+    @mcp(task="required", requires="write")
+    async def large(self, ctx: Context, *, size: int) -> str:
+        """Return a large result."""
+        return "x" * size
+
     @mcp(task="required")
     async def counts(self, ctx: Context) -> str:
         """Report progress often."""
@@ -157,9 +185,12 @@ class Jobs(Toolkit):
 
     @mcp(task="required")
     async def guarded(self, ctx: Context) -> str:
-        """Need a scope, after a while."""
+        """Need a scope, also at the end."""
         ctx.require("write")
-        return await self._run(ctx, "guarded")
+        try:
+            return await self._run(ctx, "guarded")
+        finally:
+            ctx.require("write")
 
     @mcp
     async def quick(self, ctx: Context) -> int:
@@ -195,6 +226,10 @@ class Fleet:
         answer = (await self.wires[place].send_modern(body, headers)).json
         assert answer["result"]["resultType"] == "task", answer
         return answer["result"]["taskId"]
+
+    def node(self, place):
+        """Return the node at a place."""
+        return self.wires[place].endpoint.app.running.node
 
     async def refused(self, place, tool, headers=()):
         """Call a tool that cannot begin a task at a node; return the error."""
@@ -243,7 +278,7 @@ def heard(exchange):
 
 
 @asynccontextmanager
-async def fleet(count=2, backend=None, *, settled=True, http=None, **options):
+async def fleet(count=2, backend=None, *, settled=True, http=None, providers=(), **options):
     """Serve nodes.
 
     Args:
@@ -251,27 +286,30 @@ async def fleet(count=2, backend=None, *, settled=True, http=None, **options):
         backend: The backend; None for a new one.
         settled: Wait until the nodes judge each other.
         http: Options of `serving`.
+        providers: Providers of each server.
         options: Options of the server.
     """
     found = Fleet(backend or Memory())
     async with AsyncExitStack() as stack:
         for place in range(count):
             line, jobs = Line(found.backend), Jobs(place, found.log)
-            await stack.enter_async_context(joined(found, line, jobs, http, options))
+            await stack.enter_async_context(joined(found, line, jobs, http, options, providers))
         if settled:
             await trio.sleep(DEATH)
         yield found
         found.finish()
         for line in found.lines:
-            line.down, line.hold = False, None
+            line.down = False
+            line.release()
         await known()
 
 
-def joined(found, line, jobs, http=None, options=()):
+def joined(found, line, jobs, http=None, options=(), given=()):
     """Serve one more node of a fleet."""
 
     class Work(Server, name="work", version="1", state_keys=KEYS, **dict(options)):
         tools = [jobs]
+        providers = given
 
     @asynccontextmanager
     async def serve():

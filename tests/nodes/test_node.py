@@ -74,7 +74,7 @@ async def test_a_dead_node_is_found_by_one_other(autojump_clock):
 
 
 class Silent:
-    """A backend that a node cannot reach any more, and that never answers."""
+    """A backend that a node can no longer reach."""
 
     def __init__(self, cut):
         self.lease, self.epoch = cut.lease, cut.epoch
@@ -227,7 +227,7 @@ async def test_a_record_of_one_key_is_none_of_another(autojump_clock):
         assert await one.records.get("b") is None
         assert b'"n"' not in stored.value
         assert await one.records.delete("a") is True
-        assert await one.records.members("nobody") == []
+        assert await one.records.members("empty") == []
 
 
 async def test_changes_of_a_record_by_several_nodes_are_all_kept(autojump_clock):

@@ -5,7 +5,7 @@ import trio
 from noizu_mcp import Schema, Server, Toolkit, mcp
 
 from ..kit.messages import call, message
-from .fleet import error_of, fleet, settled, text_of
+from .fleet import KEYS, error_of, fleet, settled, text_of
 
 #: What a client that answers questions declares.
 ASKED = {"elicitation": {}, "sampling": {}, "roots": {}}
@@ -40,7 +40,7 @@ class Kit(Toolkit):
             type(self).cancelled = True
 
 
-class Shop(Server, name="shop", version="1"):
+class Shop(Server, name="shop", version="1", state_keys=KEYS):
     tools = [Kit]
 
 

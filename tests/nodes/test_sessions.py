@@ -4,9 +4,10 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Toolkit, mcp
+from noizu_mcp.backends import Memory
 
 from ..kit.messages import INITIALIZED, call, message
-from .fleet import Faulty, error_of, fleet, settled, text_of
+from .fleet import KEYS, LEASE, error_of, fleet, settled, text_of
 
 
 class Kit(Toolkit):
@@ -43,7 +44,7 @@ class Kit(Toolkit):
         await trio.sleep_forever()
 
 
-class Plain(Server, name="shop", version="1", tool_timeout=None):
+class Plain(Server, name="shop", version="1", state_keys=KEYS, tool_timeout=None):
     tools = [Kit]
 
 
@@ -165,7 +166,7 @@ async def test_idle_time_counts_over_all_nodes(autojump_clock):
 
 async def test_a_copy_that_is_dropped_ends_nothing(autojump_clock):
     """A node with too many copies drops one, and takes the session up again."""
-    backend = Faulty()
+    backend = Memory(lease=LEASE)
     limits = {"sessions": 1}
     async with fleet(Plain, 1, backend) as big, fleet(Plain, 1, backend, limits=limits) as small:
         one = (await big.session())[0]
@@ -178,7 +179,7 @@ async def test_a_copy_that_is_dropped_ends_nothing(autojump_clock):
 
 async def test_a_node_that_ends_ends_no_session(autojump_clock):
     """The others go on, with all values."""
-    backend = Faulty()
+    backend = Memory(lease=LEASE)
     async with fleet(Plain, 1, backend) as staying:
         async with fleet(Plain, 1, backend) as leaving:
             session = (await leaving.session())[0]
@@ -187,7 +188,7 @@ async def test_a_node_that_ends_ends_no_session(autojump_clock):
         assert text_of(await again.post(call("get"))) == "[('a', '1')] debug"
 
 
-class Slow(Plain, name="shop", version="1", tool_timeout=None):
+class Slow(Plain, name="shop", version="1", state_keys=KEYS, tool_timeout=None):
     ran = 0
     fails = False
 
@@ -202,7 +203,7 @@ class Slow(Plain, name="shop", version="1", tool_timeout=None):
 async def test_init_runs_once(autojump_clock):
     """Requests at other nodes wait for it, and see what it has stored."""
 
-    class Once(Slow, name="shop", version="1", tool_timeout=None):
+    class Once(Slow, name="shop", version="1", state_keys=KEYS, tool_timeout=None):
         pass
 
     async with fleet(Once, 3) as nodes:
@@ -222,7 +223,7 @@ async def test_init_runs_once(autojump_clock):
 async def test_init_that_fails_ends_the_session_everywhere(autojump_clock, caplog):
     """Requests that wait for it are answered, and the session is gone."""
 
-    class Fails(Slow, name="shop", version="1", tool_timeout=None):
+    class Fails(Slow, name="shop", version="1", state_keys=KEYS, tool_timeout=None):
         fails = True
 
     async with fleet(Fails) as nodes:
@@ -239,14 +240,14 @@ async def test_init_that_fails_ends_the_session_everywhere(autojump_clock, caplo
 async def test_init_of_a_dead_node_runs_again(autojump_clock):
     """Another node takes it over once the lease is over."""
 
-    class Dies(Slow, name="shop", version="1", tool_timeout=None):
+    class Dies(Slow, name="shop", version="1", state_keys=KEYS, tool_timeout=None):
         async def init(self, ctx):
             type(self).ran += 1
             if type(self).ran == 1:
                 await trio.sleep_forever()
             await ctx.put_session("set", "up")
 
-    backend = Faulty()
+    backend = Memory(lease=LEASE)
     async with fleet(Dies, 1, backend) as staying:
         async with fleet(Dies, 1, backend, limits={"grace": 0.1}) as dying:
             session = (await dying.session())[0]

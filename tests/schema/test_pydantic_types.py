@@ -18,8 +18,8 @@ from noizu_mcp.schema import (
     Schema,
     dump_value,
     field,
-    flat_for,
     flat_shape,
+    older_form,
     read_parameters,
     read_shape,
     to_problems,
@@ -693,7 +693,7 @@ def test_a_model_is_a_form():
     assert built == Form(name="Ada", email="a@b.example", Agree=True)
     assert shape.read({"name": ""})[1]
     assert flat_shape(Form)[0] is shape
-    assert flat_for(shape.schema, "2025-06-18")["properties"]["name"]["title"] == "Full name"
+    assert older_form(shape.schema)["properties"]["name"]["title"] == "Full name"
 
 
 def test_a_nested_model_is_no_form():

@@ -12,6 +12,7 @@ from noizu_mcp import (
     Context,
     InputRequest,
     InputRequired,
+    Limits,
     McpError,
     Prompt,
     Resource,
@@ -148,6 +149,31 @@ async def test_the_clock_goes_on_with_what_was_left(autojump_clock):
         result = await client.call_tool("half")
         assert result.content[0].text == "Tool execution timed out"
         assert trio.current_time() - start == pytest.approx(230)
+
+
+@pytest.mark.parametrize("parked", [0, 10])
+@pytest.mark.parametrize("tool", ["data", "typed"])
+async def test_a_handler_may_change_its_arguments(tool, parked):
+    """The answer to its question still belongs to the same call."""
+
+    class Changing(Toolkit):
+        @mcp(input_schema={"type": "object"})
+        async def data(self, args, ctx: Context):
+            args.clear()
+            return (await ctx.elicit("m", Name)).content.name
+
+        @mcp
+        async def typed(self, names: list, ctx: Context):
+            names.append((await ctx.elicit("first", Name)).content.name)
+            names.append((await ctx.elicit("second", Name)).content.name)
+            return ", ".join(names)
+
+    class Changes(Server, name="changes", version="1", limits=Limits(parked=parked)):
+        tools = [Changing]
+
+    async with connect(Changes(), handler=Person(), version="2026-07-28") as client:
+        result = await client.call_tool(tool, {"names": ["Bob"]})
+        assert result.content[0].text == ("Ann" if tool == "data" else "Bob, Ann, Ann")
 
 
 @ERAS

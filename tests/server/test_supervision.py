@@ -27,7 +27,7 @@ from noizu_mcp import (
     connect,
     mcp,
 )
-from noizu_mcp.engine import AbandonedThreads, FairLimiter, QueueFull, TooManyAbandoned
+from noizu_mcp.server import AbandonedThreads, FairLimiter, QueueFull, TooManyAbandoned
 from noizu_mcp.types import Reference
 
 VERSIONS = ["2025-11-25", "2026-07-28"]

@@ -2,7 +2,7 @@
 
 A client sends its retry to any node. A node that opens a state claims it in the backend. The first
 claim wins; the other nodes refuse the state as used. If the handler that sent the state waits at
-another node, that node is told, and gives it up. While the backend cannot answer, nodes use states
+another node, that node gives it up. While the backend cannot answer, nodes use states
 without a claim, as they would alone: only retries ask the backend, and none of them fails for it.
 """
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...engine import Dispatcher, InboundRequest
 
 
-class Line(Clock, Protocol):
+class Line(Protocol):
     """The connection over which a `LiveAsker` asks: a request channel or a task."""
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
@@ -62,8 +62,6 @@ class RequestLine:
     def __init__(self, ctx: "InboundRequest", session: "Dispatcher") -> None:
         self._ctx = ctx
         self._session = session
-        self.stop_clock = ctx.stop_clock
-        self.resume_clock = ctx.resume_clock
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> JSONMapping:
         """Send the request, and wait for its answer; see `Dispatcher.send_request`.
@@ -92,6 +90,7 @@ class LiveAsker:
 
     Args:
         line: The connection to the client.
+        clock: The deadline of the request or task.
         before: The asker of the request that began a task; its answers and steps are kept.
 
     Attributes:
@@ -101,7 +100,7 @@ class LiveAsker:
 
     parked: Final = False  # the handler waits in its request, or in its task
 
-    def __init__(self, line: Line, before: EarlierRun | None = None) -> None:
+    def __init__(self, line: Line, clock: Clock, before: EarlierRun | None = None) -> None:
         self.responses: JSONMapping = {} if before is None else before.responses
         self.state: str | None = None if before is None else before.state
         self._line = line
@@ -109,7 +108,7 @@ class LiveAsker:
         # The handler of a task runs again from the start, and numbers its questions from 1.
         self._record.rewind()
         self._rounds = 0
-        self._pause = Pause(line)
+        self._pause = Pause(clock)
 
     async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
         """Send the request, and repeat it while the answer is invalid.

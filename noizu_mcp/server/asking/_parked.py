@@ -23,7 +23,7 @@ from ..._value import JSONObject
 from ...jsonrpc import memory_of
 
 if TYPE_CHECKING:
-    from .._running import Spawn
+    from ...engine import SpawnTask
     from .._server_request import ServerRequest
 
 
@@ -80,7 +80,7 @@ class ParkedHandlers:
         spawn: Runs the task that gives up expired handlers.
     """
 
-    def __init__(self, limits: Limits, ttl: float, spawn: "Spawn") -> None:
+    def __init__(self, limits: Limits, ttl: float, spawn: "SpawnTask") -> None:
         self._seconds = min(limits.parked_seconds, ttl)
         self._spawn = spawn
         self._expiring = False

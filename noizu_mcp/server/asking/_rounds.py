@@ -38,7 +38,7 @@ from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset
 from ..._value import JSONMapping, JSONObject
 from ...engine import logger
-from ...jsonrpc import INVALID_PARAMS, digest_of
+from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequest, InputRequired
 from ..calls._time_limit import Pause
 from ._record import MAX_ROUNDS, Reader, Record, text_of, too_many_rounds
@@ -85,7 +85,7 @@ def resume(ctx: "ServerRequest") -> bool:
     params = ctx.request.params or {}
     given, state = params.get("inputResponses"), params.get("requestState")
     given = given if isinstance(given, Mapping) else {}
-    binding = binding_of(ctx, params)
+    binding = binding_of(ctx)
     sealer = ctx.running.server.sealer
     if isinstance(state, str):
         # No need to open it: only this server can have sealed this exact text.
@@ -103,7 +103,7 @@ def resume(ctx: "ServerRequest") -> bool:
                 ctx.running.linger(partial(_reopen_claimed, parked, state, given))
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
-    ctx.take_asker(RoundAsker(ctx, binding, recorded, given))
+    ctx.take_asker(RoundAsker(ctx, recorded, given))
     return False
 
 
@@ -121,7 +121,6 @@ class RoundAsker:
 
     Args:
         ctx: The request whose handler asks.
-        binding: The owner of its states; None to compute it.
         recorded: The contents of the state that the request carries; None in a first round, and for
             a server without state.
         given: The answers that the request carries, to any questions; None for no answers.
@@ -135,14 +134,13 @@ class RoundAsker:
     def __init__(
         self,
         ctx: "ServerRequest",
-        binding: JSONObject | None = None,
         recorded: JSONMapping | None = None,
         given: JSONMapping | None = None,
     ) -> None:
         recorded, given = recorded or {}, given or {}
         self._ctx = ctx
         self._pause = Pause(ctx)
-        self._binding = binding or binding_of(ctx, ctx.request.params or {})
+        self._binding = binding_of(ctx)
         self._round: int = recorded.get("round", 0)
         self._asked: Sequence[str] = recorded.get("asked", ())
         # Answers that no task has read yet. The client sends each answer once, so an unread answer
@@ -454,26 +452,21 @@ def _not_deterministic(pending: Iterable[InputRequest]) -> str:
     )
 
 
-def binding_of(ctx: "ServerRequest", params: JSONMapping) -> JSONObject:
+def binding_of(ctx: "ServerRequest") -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
     2026-07-28 `basic/patterns/mrtr` requires the principal, the method and a digest of the salient
     parameters in the protected payload. Otherwise a client could replay the approval of one call in
     another one.
     """
-    # `_meta` differs in each retry; the other two are added by a retry.
-    own = {
-        key: value
-        for key, value in params.items()
-        if key not in {"_meta", "inputResponses", "requestState"}
-    }
+    params = ctx.request.params or {}
     caller = ctx.envelope.origin.principal
     return {
         "server": ctx.running.server.options.name,
         "principal": None if caller is None else caller.key,
         "method": ctx.request.method,
-        "name": own.get("name", own.get("uri")),
-        "arguments": digest_of(own),
+        "name": params.get("name", params.get("uri")),
+        "arguments": ctx.params_digest,
     }
 
 

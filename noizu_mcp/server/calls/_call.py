@@ -38,10 +38,7 @@ from ..._errors import Denied, InsufficientScope, McpError
 from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec, prepare, to_result
 from ...engine import (
-    ClientShare,
     Job,
-    QueueFull,
-    TooManyAbandoned,
     call_user_code,
     is_crash,
     run_user_code,
@@ -51,6 +48,8 @@ from ...protocol import adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
 from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
+from ..threads._abandoned import TooManyAbandoned
+from ..threads._fair_limiter import ClientShare, QueueFull
 from ._concurrency_limit import one_of
 from ._invoke import ASKED, CRASHED, TIMED_OUT, failure, invoke_handler, settle
 from ._result_size import LARGE, bounded, size_of
@@ -431,6 +430,9 @@ class RequestedCall(ToolCall):
             if task_start.enter():
                 return None
             if task_start.waits:
+                # As before the policies.
+                if self._request.resume_rounds():
+                    return None
                 self._request.serve_with(spec)
                 return partial(self._begin_stored, task_start)
         return self._begin_in_request(task_start)

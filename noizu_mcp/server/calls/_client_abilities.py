@@ -1,13 +1,16 @@
 """Questions in the wire format of a revision, and the client capabilities that they need."""
 
 from collections.abc import Mapping
+from typing import Final
 
+from ... import schema
 from ..._errors import McpError, ToolError
 from ..._value import JSONMapping
-from ...components import adapt_request
 from ...jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ...protocol import Envelope
-from ...types import InputRequest
+from ...types import ROOTS, SAMPLE, InputRequest
+
+_FORM: Final = "requestedSchema"
 
 
 def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> InputRequest:
@@ -22,13 +25,28 @@ def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> 
         McpError: The client does not support the question; see `_check_ability`.
         ToolError: The client does not support the question; see `_check_ability`.
     """
-    revision = envelope.revision.name
-    needs, adapted = adapt_request(request, revision)
-    _check_ability(envelope, method, needs)
-    if adapted is None:
+    _check_ability(envelope, method, _needed_by(request))
+    form = request.params.get(_FORM)
+    if envelope.revision.modes or form is None:
+        return request
+    form = schema.older_form(form)
+    if form is None:
         text = "it has no form field for a choice of several values"
-        raise _refusal(method, f"Not supported by revision {revision}: {text}")
-    return adapted
+        raise _refusal(method, f"Not supported by revision {envelope.revision.name}: {text}")
+    return InputRequest(request.method, {**request.params, _FORM: form})
+
+
+def _needed_by(request: InputRequest) -> JSONMapping:
+    """Return the capability that a question needs, in the shape of `ClientCapabilities`."""
+    if request.method == ROOTS:
+        return {"roots": {}}
+    if request.method == SAMPLE:
+        # client/sampling, 2025-11-25: tools only for a client that declares `sampling.tools`.
+        with_tools = "tools" in request.params or "toolChoice" in request.params
+        return {"sampling": {"tools": {}} if with_tools else {}}
+    # client/elicitation, 2025-11-25: a server sends only the modes that the client declares; an
+    # empty declaration stands for forms.
+    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
 
 
 def _check_ability(envelope: Envelope, method: str, needs: JSONMapping) -> None:

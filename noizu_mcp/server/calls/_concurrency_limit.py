@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from ...engine import ClientShare
+from ..threads._fair_limiter import ClientShare
 
 
 class Slot:

@@ -6,11 +6,11 @@ cancellation ends the emitter, and later outcomes are ignored. A task has its ow
 ends in a `finally`.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from ..._errors import InsufficientScope, McpError, RequestTimeout
+from ..._errors import InsufficientScope, McpError
 from ..._value import JSONMapping
 from ...engine import Ending, Job, is_crash
 from ...events import (
@@ -86,8 +86,7 @@ class RequestEmitter(EventEmitter):
         """Record the cancellation; see `RequestObserver`."""
         self.end("cancelled")
 
-    @contextmanager
-    def surround_question(self, request: Request) -> Iterator[None]:
+    def surround_question(self, request: Request) -> AbstractContextManager[None]:
         """Record a request to the client; see `RequestObserver`."""
         outbound = self.event._replace(
             key=next_key(),
@@ -99,16 +98,7 @@ class RequestEmitter(EventEmitter):
             target=None,
             bytes_in=None,
         )
-        emitter = EventEmitter(self._telemetry, outbound)
-        try:
-            yield
-        except McpError as error:
-            emitter.end("error", error.code)
-            raise
-        except BaseException as error:
-            emitter.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
-            raise
-        emitter.end("ok")
+        return EventEmitter(self._telemetry, outbound).recorded()
 
 
 class TaskEmitter(EventEmitter):

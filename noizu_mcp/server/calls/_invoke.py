@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ... import components, types
 from ..._errors import (
@@ -15,9 +15,9 @@ from ..._errors import (
     ResourceNotFound,
     ToolError,
 )
+from ..._util import Returned
 from ...components import error_result
 from ...engine import (
-    ClientShare,
     Ending,
     call_user_code,
     is_crash,
@@ -27,6 +27,7 @@ from ...engine import (
 from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
 from ..registry._registry import FoundResource
+from ..threads._fair_limiter import ClientShare
 from ._scope_checks import check_scopes
 from ._time_limit import OutOfTime, Timed, in_time
 from ._unknown import not_found
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from .._contracts import HandledRequest, ServedServer
     from .._server_context import ServerContext
 
-Result = TypeVar("Result")
 
 #: The result of a crashed handler. Details are logged only: an exception text may contain secrets,
 #: and a model may repeat it. Compared by identity: a tool may return an equal text.
@@ -217,8 +217,8 @@ def ending_of(result: ToolResult) -> Ending | None:
 
 
 async def within(
-    server: "ServedServer", spec: Timed | None, work: Callable[[], Awaitable[Result]]
-) -> Result:
+    server: "ServedServer", spec: Timed | None, work: Callable[[], Awaitable[Returned]]
+) -> Returned:
     """Read a resource or get a prompt within another request, with a separate timeout.
 
     Args:

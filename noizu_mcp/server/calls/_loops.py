@@ -9,17 +9,16 @@ handlers are called in the same way, and a server without asyncio does not load 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ... import components
+from ..._util import Returned
 from ...components import expand
 
 if TYPE_CHECKING:
     from ...components import Source
     from ..policies._policy import Policy
     from ..registry._server_options import ServerOptions
-
-Result = TypeVar("Result")
 
 
 def bind_all(items: Iterable[Any], feature: str, options: "ServerOptions") -> list[Any]:
@@ -96,7 +95,7 @@ def bind_methods(server: Any, names: Iterable[str]) -> None:
     server.lifespan = manager_on_asyncio(server.lifespan)
 
 
-def on_trio(function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable[Result]:
+def on_trio(function: Callable[..., Awaitable[Returned]], *args: Any) -> Awaitable[Returned]:
     """Call a coroutine function of trio from an override that may run on asyncio.
 
     Args:
@@ -106,5 +105,5 @@ def on_trio(function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable
     side = args[-1].side
     if side is None:
         return function(*args)
-    crossed: Awaitable[Result] = side.run_trio(partial(function, *args[:-1], side.ctx))
+    crossed: Awaitable[Returned] = side.run_trio(partial(function, *args[:-1], side.ctx))
     return crossed

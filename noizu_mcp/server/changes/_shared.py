@@ -43,7 +43,7 @@ class SharedChanges:
 
     def _receive(self, _sender: str, change: JSON) -> None:
         if change is None:
-            self.report_all()
+            self._node.note_gap()
         else:
             # To the peers of this node only: the sender has told all nodes.
             self._merger.report(decode_change(change))

@@ -19,7 +19,7 @@ import trio
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec
-from ...engine import ClientShare, Job
+from ...engine import Job
 from ...events import EventEmitter
 from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
 from ...protocol import Dispatch, Envelope
@@ -35,6 +35,7 @@ from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
 from ..tasks._running_task import RunningTask
 from ..tasks._task_store import unknown_task
+from ..threads._fair_limiter import ClientShare
 from ._stored_call import read_call, store_call
 from ._work import in_time
 
@@ -192,7 +193,7 @@ class TaskRequest(ServerRequest):
         self.answered = True
         self.task = task
         self.attempt = task.attempt
-        self.asker = LiveAsker(task, before)
+        self.asker = LiveAsker(task, task, before)
         self.task_start = task_start
         self._emitter = emitter
 
@@ -448,9 +449,9 @@ async def _find_and_run(
     refusal = call.read_arguments()
     if refusal is not None:
         return refusal.to_wire()
-    begun = BegunTask(begins_itself=False)
-    if call.spec is not None:
-        begun = BegunTask(call.spec.starts_task)
-        if isinstance(call.spec.timeout, float):
-            task.expire_at(trio.current_time() + call.spec.timeout)
+    spec = call.spec
+    starts, timeout = (False, None) if spec is None else (spec.starts_task, spec.timeout)
+    if isinstance(timeout, float):
+        task.expire_at(trio.current_time() + timeout)
+    begun = BegunTask(starts)
     return await _run_call(call, ctx, TaskRequest(ctx, task, before, emitter, task_start=begun))

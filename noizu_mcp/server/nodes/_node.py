@@ -30,7 +30,7 @@ import trio
 
 from ..._value import JSON
 from ...backends import Backend, BackendUnavailable, Conflict, LogEntry
-from ...engine import ThrottledLog, crashes_logged, logger
+from ...engine import SpawnTask, ThrottledLog, crashes_logged, logger
 from ...events import BackendUse
 from ...jsonrpc import render
 from .._cipher import Cipher, process_secret
@@ -61,6 +61,8 @@ EMPTIED: Final = 3.0
 MAX_NODES: Final = 10_000
 #: The kind of a message about changes. Its body is a list of changes, or None for any change.
 CHANGED: Final = "changed"
+#: The kind of a message about a change of a task. Its body is the key of the record.
+TASK_CHANGED: Final = "task"
 _PURPOSE: Final = b"noizu_mcp backend v1"
 _KNOWN: Final = "known"
 _ALIVE: Final = "alive"
@@ -68,8 +70,6 @@ _EVERYTHING: Final = render([CHANGED, None])
 
 #: Acts on a message of another node: called with the sender and the arguments of `tell`.
 Receiver = Callable[..., object]
-#: Runs a task until the node ends.
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 
 
 class _Queue:
@@ -137,7 +137,7 @@ class Node:
         spawn: See Args.
     """
 
-    def __init__(self, backend: Backend, secrets: list[bytes], spawn: Spawn) -> None:
+    def __init__(self, backend: Backend, secrets: list[bytes], spawn: SpawnTask) -> None:
         self.id = os.urandom(8).hex()
         self.backend = backend
         cipher = Cipher(secrets or [process_secret()], _PURPOSE)
@@ -230,7 +230,7 @@ class Node:
         if queue is None:
             queue = self._queues[stream] = _Queue()
             self.spawn(partial(self._send, stream, queue))
-        queue.add(render([kind, *body]), is_change=kind == CHANGED)
+        queue.add(render([kind, *body]), is_change=kind in (CHANGED, TASK_CHANGED))
 
     async def send(self, kind: str, *body: JSON, to: str) -> None:
         """Send a message to another node, and wait until it is sent, if the backend can answer.
@@ -279,7 +279,11 @@ class Node:
                 continue
             self._positions[entry.stream] = entry.position
             if entry.stream == ALL:
-                self._call(self.on_gap)
+                self.note_gap()
+
+    def note_gap(self) -> None:
+        """Act on changes that were missed: anything may have changed."""
+        self._call(self.on_gap)
 
     def _dispatch(self, entry: LogEntry) -> None:
         messages = self.messages_of(entry)
@@ -467,7 +471,7 @@ class Node:
         return trio.current_time() - self._emptied_at < EMPTIED
 
     async def _write_again(self) -> None:
-        self._call(self.on_gap)
+        self.note_gap()
         for act in self.on_emptied:
             with crashes_logged("data could not be written to the backend again"):
                 await act()

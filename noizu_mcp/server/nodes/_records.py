@@ -9,14 +9,13 @@ that cannot be decrypted counts as missing.
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from ..._log import ThrottledLog
+from ..._util import Returned
 from ...backends import Backend, BackendUnavailable, Conflict
 from ...jsonrpc import parse_json, render
 from .._cipher import Cipher
-
-Result = TypeVar("Result")
 
 _NO_GROUPS: Final[Mapping[str, int]] = MappingProxyType({})
 #: Times that a record is read and written until no other node writes it in between.
@@ -82,7 +81,7 @@ class Records:
             known: The version that the caller has; its value is not transferred again.
 
         Returns:
-            The record; None if there is none, or if it cannot be opened.
+            The record; None if it does not exist or cannot be opened.
 
         Raises:
             BackendUnavailable: The backend cannot answer now.
@@ -132,7 +131,7 @@ class Records:
             attempts: Number of times that it is tried.
 
         Returns:
-            The record as it is now; None if there is none.
+            The record as it is now; None if it does not exist.
 
         Raises:
             BackendUnavailable: The backend cannot answer now, or other nodes changed the record at
@@ -160,7 +159,7 @@ class Records:
         """Return the live keys of a group."""
         return await self._ask(self._backend.members(group))
 
-    async def _ask(self, operation: Awaitable[Result]) -> Result:
+    async def _ask(self, operation: Awaitable[Returned]) -> Returned:
         try:
             return await operation
         except BackendUnavailable as error:

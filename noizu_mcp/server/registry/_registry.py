@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import types
 from ..._value import JSONMapping, JSONObject
 from ...components import Context, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
-from ...engine import FairLimiter
 from ...jsonrpc import Request
-from ...protocol import STATELESS, adapt_definition, adapt_tool
+from ...protocol import NAMED_BY, STATELESS, adapt_definition, adapt_tool
 from ...types import SKILLS as SKILLS_EXTENSION
 from ...types import TASKS, Page, ToolDefinition
+from ..threads._fair_limiter import FairLimiter
 from ._availability import is_available
 from ._collection import Collection, CollectionKind
 from ._directories import make_tree
@@ -52,15 +52,7 @@ _OFFERED_BY: Final = {
 }
 
 #: The param with the name of the component of a request.
-_NAMED_BY: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri",
-    "skills/get": "uri",
-    "completion/complete": "uri",
-}
+_NAMED_BY: Final = {**NAMED_BY, "skills/get": "uri", "completion/complete": "uri"}
 
 #: The spec that serves a URI, and the values of a template's variables.
 FoundResource = tuple[ResourceSpec | TemplateSpec, Any]

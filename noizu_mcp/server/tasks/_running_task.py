@@ -42,7 +42,7 @@ ENTROPY: Final = 24
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
-class _Question:
+class _TaskQuestion:
     """A question that waits for its answer."""
 
     __slots__ = ("answer", "closed", "wire")
@@ -72,6 +72,7 @@ class RunningTask(KnownTask):
         size: Bytes that it uses: for its request and answers, later for its result.
         status: The state.
         expires: When it expires, on trio's clock.
+        deadline: The timeout of the tool, on trio's clock.
         scope: Cancels the handler.
         cancelling: True once `cancel` was called.
         ending: The reason for its end, if the result does not show it.
@@ -110,7 +111,7 @@ class RunningTask(KnownTask):
         self._born = trio.current_time()
         self._created = self._updated = utc_text()
         self._message: str | None = None
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, _TaskQuestion] = {}
         self._asked = 0
         self._required: dict[RequireScopes, None] = {}
         # Bytes, not objects: they are counted exactly, and most results are read once.
@@ -118,7 +119,6 @@ class RunningTask(KnownTask):
         self._outcome: tuple[Outcome, int | None] = ("cancelled", None)
         # Two separate limits: the timeout of the tool stops while a person is asked, `expires` does
         # not. `expire_at` sets the scope to the earlier one.
-        self._deadline = self._left = math.inf
         self.expires = self._born + ttl
         self.expire_at(math.inf)
 
@@ -234,7 +234,7 @@ class RunningTask(KnownTask):
         self._asked += 1
         attempt = "" if self.attempt == 1 else f"{self.attempt}-"
         key = f"{request.method.partition('/')[0]}-{attempt}{self._asked}"
-        question = self._questions[key] = _Question(wire)
+        question = self._questions[key] = _TaskQuestion(wire)
         self._note_questions()
         seconds = math.inf if timeout is None or isinstance(timeout, Unset) else timeout
         try:
@@ -275,21 +275,12 @@ class RunningTask(KnownTask):
         self.status = "input_required" if self._questions else "working"
         self._changed()
 
-    # Time, which stops while a person is asked.
+    # Time
 
     def expire_at(self, deadline: float) -> None:
         """Set the deadline of the handler, on trio's clock; `expires` is its upper bound."""
-        self._deadline = deadline
+        self.deadline = deadline
         self.scope.deadline = min(deadline, self.expires)
-
-    def stop_clock(self) -> None:
-        """Stop the clock of the deadline, until `resume_clock`."""
-        self._left = self._deadline - trio.current_time()
-        self.expire_at(math.inf)
-
-    def resume_clock(self) -> None:
-        """Resume the clock with the remaining time."""
-        self.expire_at(trio.current_time() + self._left)
 
     # End
 

@@ -32,7 +32,7 @@ from ..._log import throttled_log
 from ..._value import JSONObject
 from ...backends import BackendUnavailable, Conflict, Full
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
-from ..nodes._node import RETRY, Node
+from ..nodes._node import RETRY, TASK_CHANGED, Node
 from ..nodes._records import digest_of
 from ._known_task import KnownTask
 from ._running_task import RunningTask
@@ -64,7 +64,6 @@ _MANY: Final = 2**31
 _ALL: Final = "tasks"
 _TOLD: Final = "told"
 #: Kinds of messages.
-_CHANGED: Final = "task"
 _CANCEL: Final = "task-cancel"
 _ANSWERS: Final = "task-answers"
 
@@ -144,7 +143,7 @@ class SharedTasks:
         self._is_watching = False
         self._leaves_tasks = False
         store.share = self
-        node.receivers[_CHANGED] = self._receive_change
+        node.receivers[TASK_CHANGED] = self._receive_change
         node.receivers[_CANCEL] = self._receive_cancel
         node.receivers[_ANSWERS] = self._receive_answers
         node.on_gap.append(self._refresh_all)
@@ -296,7 +295,7 @@ class SharedTasks:
         except BackendUnavailable:
             own.is_changed = True
             raise
-        self._node.tell(_CHANGED, own.key)
+        self._node.tell(TASK_CHANGED, own.key)
         if is_end and not own.is_lost:
             del self._own[own.key]
             own.task.show_end()
@@ -358,9 +357,7 @@ class SharedTasks:
 
     def _lose(self, own: _Own) -> None:
         """Give up a task without a word: its record is not of this node."""
-        own.is_lost = True
-        if self._own.get(own.key) is own:
-            del self._own[own.key]
+        self.note_drop(own.task)
         self._store.give_up(own.task)
         if self._store.is_followed(own.task.id):
             self.refresh(own.task.id)
@@ -443,8 +440,11 @@ class SharedTasks:
 
     async def _is_left(self, key: str, record: TaskRecord) -> bool:
         """Tell whether nobody runs the task of a record."""
+        # A node that may be taken for dead must not begin anything.
+        if self._is_overdue:
+            return False
         if record.node == self._node.id:
-            return not (self._is_overdue or key in self._own or key in self._given_up)
+            return not (key in self._own or key in self._given_up)
         return await self._node.is_gone(record.node)
 
     async def _take_over(self, key: str, record: TaskRecord, version: int) -> None:
@@ -460,7 +460,7 @@ class SharedTasks:
             return  # another node was first
         finally:
             self._busy.discard(key)
-        self._node.tell(_CHANGED, key)
+        self._node.tell(TASK_CHANGED, key)
         self._receive_change("", key)
 
     async def _restart(self, key: str, record: TaskRecord, version: int) -> bool:

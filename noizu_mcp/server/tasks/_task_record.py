@@ -22,7 +22,7 @@ class TaskRecord(KnownTask):
         owner: The key of its principal; None without authentication.
         scopes: The scopes that its call needed.
         wire: The task in wire format.
-        node: The id of the node that runs it, or ran it.
+        node: The id of the node that runs it, or ran it to its end; "" if that node is gone.
         attempt: The number of this run, from 1.
         born: The time of its creation, by the clock of the backend.
         expires: The time at which it is forgotten.
@@ -77,7 +77,7 @@ class TaskRecord(KnownTask):
             "ttlMs": round((expires - self.born) * 1000),
             "error": {"code": INTERNAL_ERROR, "message": message},
         }
-        return attrs.evolve(self, wire=wire, expires=expires, call=None)
+        return attrs.evolve(self, wire=wire, node="", expires=expires, call=None)
 
 
 def read_record(value: Any) -> TaskRecord | None:

@@ -20,7 +20,7 @@ import trio
 
 from ..._errors import McpError
 from ..._limits import PART, Limits
-from ...engine import crashes_logged
+from ...engine import SpawnTask, crashes_logged
 from ...events import Telemetry
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ..calls._emitters import TaskEmitter
@@ -33,7 +33,6 @@ from ._task_change import TaskChange
 if TYPE_CHECKING:
     from ...types import RequireScopes
 
-Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 #: The rest of a call; returns its result in wire format.
 Work = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -206,7 +205,7 @@ class TaskStore:
     def __init__(
         self,
         options: ServerOptions,
-        spawn: Spawn,
+        spawn: SpawnTask,
         telemetry: Telemetry,
         memory: TaskMemory | None = None,
     ) -> None:
@@ -296,9 +295,8 @@ class TaskStore:
 
         Its followers stay: they follow it at another node.
         """
-        if self._tasks.get(task.id) is task:
-            del self._tasks[task.id]
-            self._quota.remove(task)
+        if self._has(task):
+            self._remove(task)
         task.cancel()
 
     def require(self, task: RunningTask, requires: "RequireScopes") -> None:
@@ -331,8 +329,8 @@ class TaskStore:
 
     def _hold(self, task: RunningTask, size: int) -> bool:
         """Set the bytes that a task uses, if there is room; return False otherwise."""
-        if self._tasks.get(task.id) is not task:
-            return True  # given up: its handler may still end
+        if not self._has(task):
+            return True  # its handler may still end
         possible = self._quota.can_hold(task.owner, size)
         if self.share is not None and size > self.share.most:
             possible = False
@@ -479,8 +477,8 @@ class TaskStore:
                 self.drop(task)
 
     def _note_change(self, task: RunningTask) -> None:
-        if self._tasks.get(task.id) is not task:
-            return  # given up: what becomes of it here is not its state
+        if not self._has(task):
+            return  # its state is what another node says
         if self.share is not None:
             self.share.note_change(task)
         # Other nodes, and peers, learn of an end once it is stored.
@@ -497,13 +495,18 @@ class TaskStore:
 
     def drop(self, task: RunningTask) -> None:
         """Remove a task."""
-        if self._tasks.get(task.id) is not task:
-            return  # given up
-        del self._tasks[task.id]
-        self._quota.remove(task)
+        self._remove(task)
         self._followers.pop(task.id, None)
         if self.share is not None:
             self.share.note_drop(task)
+
+    def _remove(self, task: RunningTask) -> None:
+        del self._tasks[task.id]
+        self._quota.remove(task)
+
+    def _has(self, task: RunningTask) -> bool:
+        """Tell whether a task is still of this node: it was not given up."""
+        return self._tasks.get(task.id) is task
 
     def _drop_expired(self) -> None:
         """Remove expired tasks that do not run. A running one is cancelled by its scope first."""

@@ -100,10 +100,6 @@ class EventStream:
         if self.ended:
             writer.end()
 
-    def is_read_by(self, writer: EventWriter) -> bool:
-        """Tell whether a writer is the current reader."""
-        return self._writer is writer
-
     def hang_up(self) -> None:
         """End the answer of the reader in order, if there is one."""
         if self._writer is not None:

@@ -3,7 +3,7 @@
 import math
 import os
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -51,12 +51,14 @@ from ._shared_streams import (
 if TYPE_CHECKING:
     from ._shared_sessions import SharedSessions
 
-#: Seconds for one use of the backend, whatever its engine does.
-PATIENCE: Final = 3.0
+#: Seconds for one use of the backend, whatever its engine does: a request has two at most.
+PATIENCE: Final = 1.5
 #: Bytes of JSON of the values of one session: each change writes all of them.
 MAX_VALUES: Final = 256 * 1024
 #: Seconds of the lease that a running request has on the record of its session.
 RENEWAL: Final = EVICTABLE / 2
+#: Entries of the log that are read for a GET stream: a client may name any position.
+MAX_MISSED: Final = 1000
 #: Seconds between two looks whether `init` has ended at another node: the first, and the most.
 FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.2
@@ -66,6 +68,7 @@ MESSAGE: Final = "session message"  # of the client, for a request at the receiv
 STORED: Final = "session message in a record"  # the same; the key of the record
 ENDED: Final = "session ended"
 REPLACED: Final = "session read elsewhere"  # the replaced reader
+RESTORED: Final = "session written again"
 UNWATCHED: Final = "session unwatched"  # the resource that the receiver keeps
 WATCHES: Final = "session watches"  # a resource, and whether it is watched; to the reader
 CHANGED_HERE: Final = "session changed"  # a change for this session alone
@@ -149,7 +152,12 @@ class SharedSession(HttpSession):
     @property
     def is_used(self) -> bool:
         """True while a client waits for an answer or reads a stream, perhaps at another node."""
-        return super().is_used or bool(self.requests)
+        return super().is_used or bool(self.requests) or self._setting_up is not None
+
+    @property
+    def unconfirmed(self) -> float:
+        """Seconds since the record was read."""
+        return trio.current_time() - self.confirmed
 
     @property
     def is_recent(self) -> bool:
@@ -180,7 +188,8 @@ class SharedSession(HttpSession):
         self.confirmed = trio.current_time()
         record, epoch = stored.value, self.node.backend.epoch
         # Operations overlap: what began earlier may end later.
-        if record is None or (stored.version < self.version and self._epoch == epoch):
+        is_older = stored.version < self.version and self._epoch == epoch
+        if record is None or is_older or not self._table.has(self):
             return
         size = size_of(record["values"])
         if size > self._values_size:
@@ -190,9 +199,19 @@ class SharedSession(HttpSession):
         self._values_size = size
         if record["values"] != self.values:
             self.values = MappingProxyType(record["values"])
+        self.feed.set_watched(record["watched"])
         self.peer.handshake.log_level = record["level"]
         self.record, self.version, self._epoch = record, stored.version, epoch
-        self.feed.set_watched(record["watched"])
+
+    @property
+    def known(self) -> int:
+        """The version of the record from which this copy is, before the last loss of the data."""
+        known: int = self.record.get("was", self.version)
+        return known
+
+    def knows_more(self, record: JSONObject) -> bool:
+        """Tell whether a record was written again by a node that had an older copy."""
+        return bool(record.get("was", math.inf) < self.known)
 
     async def change(self, edit: Edit) -> bool:
         """Change the record, and take it over; False if the session has ended.
@@ -205,7 +224,7 @@ class SharedSession(HttpSession):
         def checked(record: JSON) -> JSON:
             if not is_record(record):
                 return None
-            new = edit(record)
+            new = edit(self.record if self.knows_more(record) else record)
             if new is not None:
                 new.pop("was", None)  # see `SharedSessions.write_again`
             return new
@@ -214,7 +233,7 @@ class SharedSession(HttpSession):
         with in_time():
             stored = await self.node.records.change(self.key, checked, ttl=ttl)
             if stored is None and self.is_recent and await self.node.is_forgotten():
-                await self._table.write_again(self)
+                await self._table.restore(self)
                 stored = await self.node.records.change(self.key, checked, ttl=ttl)
         if stored is None or not is_record(stored.value):
             return False
@@ -257,11 +276,11 @@ class SharedSession(HttpSession):
             raise TypeError(f"put_session({key!r}): with a backend a value is JSON, not {kind}")
 
         def edit(record: JSONObject) -> JSONObject:
-            record["values"][key] = copy
-            if (size := len(render(record["values"]))) > MAX_VALUES:
+            values = {**record["values"], key: copy}
+            if (size := len(render(values))) > MAX_VALUES:
                 text = f"the values of the session would have {size:,} bytes of JSON"
                 raise ValueError(f"put_session({key!r}): {text}; at most {MAX_VALUES:,} are stored")
-            return record
+            return {**record, "values": values}
 
         await self.store(edit, f"The value {key!r} of the session")
 
@@ -299,6 +318,8 @@ class SharedSession(HttpSession):
                     dead = runner
             except BackendUnavailable as error:
                 self.node.note_failure(error)
+            except McpError:
+                return False  # no memory for what `init` has stored
             await trio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -343,10 +364,11 @@ class SharedSession(HttpSession):
                 return None
             return {**record, "watched": {**watched, uri: self.node.id}}
 
-        self.kept[uri] = None
         is_kept = False
+        self.kept[uri] = None
         try:
-            is_kept = await self.change(edit) and self.record["watched"].get(uri) == self.node.id
+            if await self.change(edit):
+                is_kept = self.record["watched"].get(uri) == self.node.id
         finally:
             if not is_kept:
                 self.kept.pop(uri, None)
@@ -360,6 +382,15 @@ class SharedSession(HttpSession):
         reader = self.record["reader"]
         if reader is not None and (node := node_of(reader)) != self.node.id:
             await self.node.send(WATCHES, self.digest, uri, is_watched, to=node)
+
+    def note_watched(self, uri: str, is_watched: bool) -> None:
+        """Watch, or stop watching, a resource as another node has stored it."""
+        # At once: a change may follow this message. The record comes with the next request.
+        with suppress(McpError):  # no memory: the next request is refused
+            if is_watched:
+                self.feed.watch(uri)
+            elif uri in self.feed.subscriptions.watched:
+                self.feed.unwatch(uri)
 
     def stop_keeping(self, uri: str) -> None:
         """Call `unsubscribe`, if this node keeps a resource."""
@@ -375,11 +406,7 @@ class SharedSession(HttpSession):
             mine = {uri: None for uri in uris if watched.get(uri) == self.node.id}
             return {**record, "watched": {**watched, **mine}} if mine else None
 
-        try:
-            ttl = self._app.limits.session_idle
-            await self.node.records.change(self.key, edit, ttl=ttl)
-        except BackendUnavailable as error:
-            self.node.note_failure(error)
+        await self.node.records.change(self.key, edit, ttl=self._app.limits.session_idle)
 
     # Streams
 
@@ -483,36 +510,35 @@ class SharedSession(HttpSession):
             return {**record, "reader": None, "position": position}
 
         if self._reader == reader and self._table.has(self):
-            self._table.write_soon(partial(self._leave_reader, edit))
-
-    async def _leave_reader(self, edit: Edit) -> None:
-        try:
-            await self.change(edit)
-        except (BackendUnavailable, McpError):
-            return  # the next reader is told of more than it missed
+            # If it fails, the next reader is told of more than it missed.
+            self._table.write_soon(partial(self.change, edit))
 
     async def _catch_up(self, writer: EventWriter, position: str) -> None:
         """Report what has changed since a position."""
-        node, is_complete = self.node, bool(position)
+        node, is_complete, count = self.node, bool(position), 0
         try:
             while is_complete:
                 items = await node.backend.read({ALL: position}, wait=0)
                 if not items:
                     break
+                count += len(items)
+                is_complete = count <= MAX_MISSED
                 for item in items:
                     position = item.position
-                    if isinstance(item, Gap):
-                        is_complete = False
-                    else:
-                        for _, kind, *body in node.messages_of(item):
-                            self._report_missed(kind, body)
+                    messages = [] if isinstance(item, Gap) else node.messages_of(item)
+                    is_complete = is_complete and not isinstance(item, Gap)
+                    for _, kind, *body in messages[:-1]:
+                        self._report_missed(kind, body)
+                    # Before the last one, as `Node` does.
+                    self.get_stream.advance(writer, position)
+                    for _, kind, *body in messages[-1:]:
+                        self._report_missed(kind, body)
         except BackendUnavailable as error:
             node.note_failure(error)
             is_complete = False
         if not is_complete:
             self.feed.report_all()
-        if self.get_stream.is_read_by(writer):
-            self.get_stream.is_caught_up = True
+        self.get_stream.note_caught_up(writer)
 
     def _report_missed(self, kind: str, body: list[JSON]) -> None:
         # A message of a newer version may have another body.
@@ -521,22 +547,25 @@ class SharedSession(HttpSession):
                 self.feed.report_all()
             elif kind == CHANGED:
                 self.feed.report(decode_change(body[0]))
-            elif kind in (CHANGED_HERE, NOTICE) and body[0] == self.digest:
-                self.take_own(kind, body[1])
+            elif kind == CHANGED_HERE and body[0] == self.digest:
+                self.take_change(body[1])
+            elif kind == NOTICE and body[0] == self.digest:
+                self.take_notice(body[1])
 
-    def take_own(self, kind: str, body: str) -> None:
-        """Send the reader a change or a notification for this session alone."""
-        if kind == CHANGED_HERE:
-            self.feed.report(body)
-        else:
-            self.get_stream.offer(body.encode())
+    def take_change(self, kind: str) -> None:
+        """Send the reader, if it is here, a list change for this session alone."""
+        self.feed.report(kind)
+
+    def take_notice(self, text: str) -> None:
+        """Send the reader, if it is here, a notification for this session alone."""
+        self.get_stream.offer(text.encode())
 
     def report_change(self, kind: str) -> None:
         """Notify the client that a list changed, from any thread; see `Session`."""
         self.running.portal.run_soon(partial(self._report_change, kind))
 
     def _report_change(self, kind: str) -> None:
-        self.feed.report(kind)
+        self.take_change(kind)
         self.node.tell(CHANGED_HERE, self.digest, kind)
 
     def send_notice(self, method: str, params: JSONMapping) -> Delivery:
@@ -569,11 +598,14 @@ class SharedSession(HttpSession):
                     head = await find_head(self.node, self.digest, parsed[0])
             except BackendUnavailable:
                 raise offline() from None
+        if not self._table.has(self):
+            raise not_found()  # it has ended meanwhile, and follows nothing
         if parsed is None or head is None:
             text = "Last-Event-ID is not, or no longer, known"
             raise HttpRefusal(400, text, code=INVALID_REQUEST)
         name, number = parsed
-        stream, writer = RemoteStream(name, self.event_log), self._make_writer(http)
+        writer = self._make_writer(http)
+        stream = RemoteStream(name, self.event_log, writer)
         if (former := self.event_log.remote.get(name)) is not None:
             former.end()
         self.event_log.remote[name] = stream
@@ -639,17 +671,6 @@ class SharedFeed(WatchedFeed):
             self._shared.stop_keeping(uri)
         for uri in uris:
             self.watch(uri)
-
-    def note_watched(self, uri: str, *, is_watched: bool) -> None:
-        """Watch, or stop watching, a resource as another node has stored it.
-
-        Raises:
-            McpError: There is no memory, or the limit is reached.
-        """
-        if is_watched:
-            self.watch(uri)
-        elif uri in self.subscriptions.watched:
-            self.unwatch(uri)
 
     async def begin_watch(self, uri: str) -> bool:
         """Watch a resource at all nodes; see `ChangeFeed`."""

@@ -19,9 +19,8 @@ backend has lost its data, each node writes the records of its latest copies aga
 knew the latest version of a record counts.
 """
 
-import math
 import os
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -64,6 +63,7 @@ from ._shared_session import (
     NOTICE,
     RENEWAL,
     REPLACED,
+    RESTORED,
     STORED,
     UNWATCHED,
     WATCHES,
@@ -81,6 +81,8 @@ from ._shared_streams import (
 
 #: Seconds for which a large message waits in a record.
 MESSAGE_TTL: Final = 60.0
+#: Seconds in which nodes write a later copy of a record that was lost.
+RESTORING: Final = 0.1
 #: The group of all sessions.
 _GROUP: Final = "sessions"
 
@@ -101,20 +103,24 @@ class SharedSessions(Sessions):
     def __init__(self, app: RunningApp, node: Node) -> None:
         super().__init__(app)
         self.node = node
+        self._idle = app.limits.session_idle
         self._by_digest: dict[str, SharedSession] = {}
         self._writing = 0
         self._written: trio.Event | None = None
         node.on_emptied.append(self._write_all_again)
-        node.receivers |= {
-            MESSAGE: self._receive_message,
-            STORED: self._receive_stored,
-            ENDED: self._receive_end,
-            REPLACED: self._receive_replaced,
-            UNWATCHED: self._receive_unwatched,
-            WATCHES: self._receive_watches,
-            CHANGED_HERE: partial(self._receive_own, CHANGED_HERE),
-            NOTICE: partial(self._receive_own, NOTICE),
+        acts: dict[str, Callable[..., object]] = {
+            MESSAGE: self._take_message,
+            STORED: self._take_stored,
+            ENDED: self.end,
+            REPLACED: SharedSession.end_reader,
+            RESTORED: self._take_restored,
+            UNWATCHED: SharedSession.stop_keeping,
+            WATCHES: SharedSession.note_watched,
+            CHANGED_HERE: SharedSession.take_change,
+            NOTICE: SharedSession.take_notice,
         }
+        for kind, act in acts.items():
+            node.receivers[kind] = partial(self._receive, act)
 
     # Requests
 
@@ -205,8 +211,9 @@ class SharedSessions(Sessions):
 
     def end(self, session: HttpSession) -> None:
         """End a copy; see `Sessions`."""
-        if isinstance(session, SharedSession) and self.has(session):
-            del self._by_digest[session.digest]
+        shared = self._sessions.get(session.id)
+        if shared is session:
+            del self._by_digest[shared.digest]
         super().end(session)
 
     async def _begin(self, session: SharedSession) -> None:
@@ -237,7 +244,7 @@ class SharedSessions(Sessions):
                 return await self.node.records.put(
                     session.key,
                     record,
-                    ttl=limits.session_idle,
+                    ttl=self._idle,
                     version=0,
                     groups={_GROUP: limits.sessions},
                 )
@@ -250,22 +257,17 @@ class SharedSessions(Sessions):
 
     async def _end_spare(self, spare: SharedSession) -> None:
         """End an idle session for the place of another one, unless another node uses it."""
-        stored = await self.node.records.get(spare.key, known=spare.version)
-        record = await self.node.backend.get(spare.key, known=spare.version)
-        if stored is None or record is None:
-            self.end(spare)
-            return
-        spare.confirm(stored)
-        reader = spare.record["reader"]
-        idle = self._app.limits.session_idle - (record.expires_at - self.node.backend.now())
-        if reader is not None and node_of(reader) in self.node.alive:
-            idle = 0.0
-        if idle + 1 < spare.idle:
-            spare.used = trio.current_time() - idle
-            self._app.quotas.touch_session(spare)
-        else:
-            await self.delete_record(spare)
-            self.end(spare)
+        record = await self.node.backend.get(spare.key)
+        value: JSON = None if record is None else self.node.records.open(spare.key, record.value)
+        if record is not None and is_record(value):
+            idle = self._idle - (record.expires_at - self.node.backend.now())
+            # A second for the way to the backend.
+            if node_of(value["reader"]) in self.node.alive or idle + 1 < spare.idle:
+                spare.used = trio.current_time() - idle
+                self._app.quotas.touch_session(spare)
+                return
+        await self.delete_record(spare)
+        self.end(spare)
 
     async def delete_record(self, session: SharedSession) -> None:
         """End a session at all nodes, after the end of the copy here; failures are logged."""
@@ -284,17 +286,14 @@ class SharedSessions(Sessions):
         id_, owner = self.read_id(http), owner_of(http.principal)
         session = self._sessions.get(id_)
         try:
-            if session is None:
-                session = await self._copy(id_, http)
-            elif session.owner != owner or not await self.look_up(session):
+            if session is not None and (session.owner != owner or not await self.look_up(session)):
                 raise not_found()
+            # The copy may have been dropped meanwhile.
+            if session is None or not self.has(session):
+                session = await self._copy(id_, http)
         except BackendUnavailable:
-            session = self._sessions.get(id_)
-            idle = self._app.limits.session_idle
-            if session is None or trio.current_time() - session.confirmed >= idle:
+            if session is None or not self.has(session) or session.unconfirmed >= self._idle:
                 raise offline() from None
-            if session.owner != owner:
-                raise not_found() from None
         except McpError:
             raise out_of_memory() from None
         if session.peer.handshake.complete():
@@ -311,17 +310,18 @@ class SharedSessions(Sessions):
             McpError: There is no memory for it.
         """
         with in_time():
-            stored = await self.node.records.get(
-                session.key, ttl=self._app.limits.session_idle, known=session.version
-            )
+            stored = await self.node.records.get(session.key, ttl=self._idle, known=session.version)
             if stored is None and session.is_recent and await self.node.is_forgotten():
+                await self.restore(session)
+                return True
+            if stored is not None and is_record(stored.value) and session.knows_more(stored.value):
                 await self.write_again(session)
                 return True
         if stored is None or not (stored.value is None or is_record(stored.value)):
             self.end(session)
             return False
         session.confirm(stored)
-        return self.has(session)
+        return True
 
     async def _copy(self, id_: str, http: HttpRequest) -> SharedSession:
         """Make the copy of a session that this node does not know.
@@ -334,7 +334,7 @@ class SharedSessions(Sessions):
         session = self.make(http)
         session.name_by(id_)
         with in_time():
-            stored = await self.node.records.get(session.key, ttl=self._app.limits.session_idle)
+            stored = await self.node.records.get(session.key, ttl=self._idle)
             if stored is None and await self.node.is_forgotten():
                 # A node that has a copy may write it again.
                 raise offline()
@@ -359,22 +359,22 @@ class SharedSessions(Sessions):
 
     async def sweep(self) -> None:
         """Keep the records of used sessions, and drop idle copies, until cancelled."""
-        idle = self._app.limits.session_idle
         while True:
-            await trio.sleep(min(idle / 4, RENEWAL))
-            for session in self:
+            await trio.sleep(min(self._idle / 4, RENEWAL))
+            for session in list(self._sessions.values()):
                 with crashes_logged("a session could not be kept"):
-                    await self._check(self._sessions[session.id])
+                    await self._check(session)
 
     async def _check(self, session: SharedSession) -> None:
-        idle, unconfirmed = self._app.limits.session_idle, trio.current_time() - session.confirmed
+        if not self.has(session):
+            return  # it has ended since the sweep began
         try:
             if session.is_used:
                 # An idle reader needs less: the record shows it to all nodes.
-                if session.requests or unconfirmed >= idle / 4 - RENEWAL:
+                if session.requests or session.unconfirmed >= self._idle / 4 - RENEWAL:
                     await session.renew()
             # Other nodes may use it, and rely on this one for what it keeps.
-            elif session.idle >= idle and (
+            elif session.idle >= self._idle and (
                 not session.kept or await self.node.records.get(session.key) is None
             ):
                 self.end(session)
@@ -385,6 +385,24 @@ class SharedSessions(Sessions):
 
     # After a loss of the data
 
+    async def restore(self, session: SharedSession) -> None:
+        """Write the record of a session that a request needs now, as far as any node knows it.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        await self.write_again(session)
+        # A node with a later copy writes that.
+        self.node.tell(RESTORED, session.digest)
+        await trio.sleep(RESTORING)
+        stored = await self.node.records.get(session.key)
+        if stored is not None and is_record(stored.value):
+            session.confirm(stored)
+
+    def _take_restored(self, session: SharedSession) -> None:
+        if session.is_recent:
+            self.write_soon(partial(self.write_again, session))
+
     async def write_again(self, session: SharedSession) -> None:
         """Write the record of a copy, which the backend has lost.
 
@@ -394,24 +412,23 @@ class SharedSessions(Sessions):
             BackendUnavailable: The backend cannot answer now.
         """
         # Until the next change the record tells how much its writer knew.
-        record = {**session.record, "was": session.version, "position": self.node.position}
+        record = {**session.record, "was": session.known, "position": self.node.position}
         limits = self._app.limits
 
         def edit(stored: JSON) -> JSON:
-            is_older = not is_record(stored) or stored.get("was", math.inf) < session.version
-            return record if is_older else None
+            return record if not is_record(stored) or session.knows_more(stored) else None
 
         try:
             version = await self.node.records.put(
                 session.key,
                 record,
-                ttl=limits.session_idle,
+                ttl=self._idle,
                 version=0,
                 groups={_GROUP: limits.sessions},
             )
             stored: Stored | None = Stored(record, version)
         except Conflict:
-            stored = await self.node.records.change(session.key, edit, ttl=limits.session_idle)
+            stored = await self.node.records.change(session.key, edit, ttl=self._idle)
         except Full:
             stored = None  # others were first
         if stored is not None:
@@ -419,12 +436,12 @@ class SharedSessions(Sessions):
             session.confirm(stored)
 
     async def _write_all_again(self) -> None:
-        for session in self:
-            shared = self._sessions.get(session.id)
-            while shared is not None and shared.is_recent and self.has(shared):
+        for session in list(self._sessions.values()):
+            is_written = False
+            while not is_written and session.is_recent and self.has(session):
                 try:
-                    await self.write_again(shared)
-                    break
+                    await self.write_again(session)
+                    is_written = True
                 except BackendUnavailable:
                     await trio.sleep(RETRY)
 
@@ -467,17 +484,15 @@ class SharedSessions(Sessions):
 
     async def _send_stored(self, digest: str, text: str, to: str | None) -> None:
         key = f"m:{os.urandom(16).hex()}"
-        try:
-            await self.node.records.put(key, text, ttl=MESSAGE_TTL)
-        except BackendUnavailable as error:
-            self.node.note_failure(error)
-        else:
-            self.node.tell(STORED, digest, key, to=to)
+        await self.node.records.put(key, text, ttl=MESSAGE_TTL)
+        self.node.tell(STORED, digest, key, to=to)
 
-    def _receive_message(self, _sender: str, digest: str, text: str) -> None:
+    def _receive(self, act: Callable[..., object], _sender: str, digest: str, *body: JSON) -> None:
         session = self._by_digest.get(digest)
-        if session is None:
-            return
+        if session is not None:
+            act(session, *body)
+
+    def _take_message(self, session: SharedSession, text: str) -> None:
         message = decode(text.encode(), self._app.running.server.options.limits)
         event = session.decide(message)
         if session.listeners:
@@ -485,54 +500,34 @@ class SharedSessions(Sessions):
         if event is not None:
             session.take(event, session.get_stream)
 
-    def _receive_stored(self, sender: str, digest: str, key: str) -> None:
-        session = self._by_digest.get(digest)
-        if session is not None:
-            session.spawn(partial(self._fetch_message, sender, digest, key))
+    def _take_stored(self, session: SharedSession, key: str) -> None:
+        session.spawn(partial(self._fetch_message, session, key))
 
-    async def _fetch_message(self, sender: str, digest: str, key: str) -> None:
-        try:
-            stored = await self.node.records.get(key)
-        except BackendUnavailable as error:
-            self.node.note_failure(error)
-            return
+    async def _fetch_message(self, session: SharedSession, key: str) -> None:
+        while True:
+            try:
+                stored = await self.node.records.get(key)
+                break
+            except BackendUnavailable:
+                await trio.sleep(RETRY)
         if stored is not None:
-            self._receive_message(sender, digest, stored.value)
-
-    def _receive_end(self, _sender: str, digest: str) -> None:
-        if (session := self._by_digest.get(digest)) is not None:
-            self.end(session)
-
-    def _receive_replaced(self, _sender: str, digest: str, reader: str) -> None:
-        if (session := self._by_digest.get(digest)) is not None:
-            session.end_reader(reader)
-
-    def _receive_unwatched(self, _sender: str, digest: str, uri: str) -> None:
-        if (session := self._by_digest.get(digest)) is not None:
-            session.stop_keeping(uri)
-
-    def _receive_watches(self, _sender: str, digest: str, uri: str, is_watched: bool) -> None:
-        # At once: a change may follow this message. The record comes with the next request.
-        if (session := self._by_digest.get(digest)) is not None:
-            with suppress(McpError):
-                session.feed.note_watched(uri, is_watched=is_watched)
-
-    def _receive_own(self, kind: str, _sender: str, digest: str, body: str) -> None:
-        session = self._by_digest.get(digest)
-        if session is not None and session.get_stream.is_read:
-            session.take_own(kind, body)
+            self._take_message(session, stored.value)
 
     # Work that outlives its session
 
     def write_soon(self, work: TaskWork) -> None:
-        """Start a task that writes to the backend; the end of the application waits for it."""
+        """Start a task that writes to the backend; the end of the application waits for it.
+
+        Nothing depends on what the backend cannot take.
+        """
         self._writing += 1
         self._app.tasks.spawn(partial(self._write, work))
 
     async def _write(self, work: TaskWork) -> None:
         try:
-            with crashes_logged("a session could not be written"):
-                await work()
+            await work()
+        except BackendUnavailable as error:
+            self.node.note_failure(error)
         finally:
             self._writing -= 1
             if self._written is not None and not self._writing:

@@ -28,7 +28,7 @@ from ....jsonrpc import INTERNAL_ERROR, ErrorResponse, Id, encode, encode_batch,
 from ....server import Node
 from ....types import RequireScopes
 from ._event_store import DIGITS, EventLog, EventStream
-from ._event_writer import event
+from ._event_writer import EventWriter, event
 from ._http_options import HttpLimits
 from ._quotas import Reservation
 
@@ -42,7 +42,7 @@ LONGEST_PAUSE: Final = 0.25
 #: Seconds between two looks whether the node of a stream is dead.
 LOOK: Final = 0.5
 #: Seconds for which a stream may be on its way to the backend.
-OPENING: Final = 2.0
+OPENING: Final = 1.0
 #: Characters of an event id.
 MAX_ID: Final = 512
 _GONE: Final = "The node that ran this request is gone; the request may have been executed"
@@ -62,27 +62,35 @@ class SharedGetStream(EventStream):
         find_position: Returns the position in the log of all nodes up to which readers were told;
             None while a notification waits.
 
-    Attributes:
-        is_caught_up: False until the changes before its reader came were reported.
     """
 
-    __slots__ = ("_find_position", "_position", "is_caught_up")
+    __slots__ = ("_find_position", "_is_caught_up", "_position")
 
     def __init__(self, name: str, log: EventLog, find_position: Callable[[], str | None]) -> None:
         super().__init__(name, log)
-        self.is_caught_up = False
+        self._is_caught_up = False
         self._position = ""
         self._find_position = find_position
 
     def begin(self, position: str) -> None:
         """Begin for a reader that was told of everything up to a position."""
-        self.is_caught_up = False
+        self._is_caught_up = False
         self._position = position
+
+    def advance(self, writer: EventWriter, position: str) -> None:
+        """Note that a reader is about to be told of everything up to a position."""
+        if self._writer is writer and self._find_position() is not None:
+            self._position = position
+
+    def note_caught_up(self, writer: EventWriter) -> None:
+        """Note that a reader was told of what happened before it came."""
+        if self._writer is writer:
+            self._is_caught_up = True
 
     @property
     def position(self) -> str:
         """The position up to which its reader was told."""
-        if self.is_caught_up:
+        if self._is_caught_up:
             self._position = self._find_position() or self._position
         return self._position
 
@@ -125,10 +133,10 @@ class CopiedStream(EventStream):
     def _put(
         self, message: bytes, *, droppable: bool, requires: RequireScopes | None = None
     ) -> None:
-        if not self.ended:
-            super()._put(message, droppable=droppable, requires=requires)
-            self.copy.keep = len(self._events) + 2
-            self.copy.add(message, self._last)
+        super()._put(message, droppable=droppable, requires=requires)
+        # Not more than this node stores, and the end. What follows the end is not read.
+        self.copy.keep = len(self._events) + 2
+        self.copy.add(message, self._last)
 
     def end(self) -> None:
         """Accept no more messages; see `EventStream`."""
@@ -241,16 +249,13 @@ class StreamCopy:
 
     async def renew(self) -> None:
         """Keep the stream for readers that come later, while it is open."""
-        if self._is_open:
-            await self._node.records.get(self._head, ttl=self._limits.session_idle)
+        await self._node.records.get(self._head, ttl=self._limits.session_idle)
 
     async def forget(self) -> None:
         """Delete the stream from the backend."""
-        try:
-            await self._node.records.delete(self._head)
-            await self._node.backend.append(self._log, b"", keep=1, ttl=1.0)
-        except BackendUnavailable:
-            return  # it expires
+        # If it fails, it expires.
+        await self._node.records.delete(self._head)
+        await self._node.backend.append(self._log, b"", keep=1, ttl=1.0)
 
 
 def keys_of(digest: str, name: str) -> tuple[str, str]:
@@ -259,21 +264,29 @@ def keys_of(digest: str, name: str) -> tuple[str, str]:
 
 
 class RemoteStream(EventStream):
-    """The stream of an answer at another node, as its log is read here. It stores nothing."""
+    """The stream of an answer at another node, as its log is read here. It stores nothing.
 
-    __slots__ = ()
+    Args:
+        name: See `EventStream`.
+        log: See `EventStream`.
+        writer: Writes to its one reader.
+    """
+
+    __slots__ = ("_out",)
+
+    def __init__(self, name: str, log: EventLog, writer: EventWriter) -> None:
+        super().__init__(name, log)
+        self._out = writer
 
     def put(self, message: bytes, number: int) -> None:
-        """Send an event of the other node."""
-        if self._writer is not None:
-            self._last = number
-            self._writer.put(event(message, self.last_id))
+        """Send an event of the other node, unless the reader has left."""
+        self._last = number
+        self._out.put(event(message, self.last_id))
 
     def end(self) -> None:
         """End the answer of the reader; see `EventStream`."""
         self.ended = True
-        if self._writer is not None:
-            self._writer.end()
+        self._out.end()
 
 
 class SharedEventLog(EventLog):

@@ -14,7 +14,7 @@ from typing import Final
 
 import trio
 
-from .._errors import McpException
+from ..._errors import McpException
 
 #: Places that a client may hold for each free place.
 SHARE: Final = 3

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import McpException
-from .._log import throttled_log
-from .._util import Returned
-from ._failure import call_in_thread
+from ..._errors import McpException
+from ..._log import throttled_log
+from ..._util import Returned
+from ...engine import call_in_thread
 
 
 class TooManyAbandoned(McpException):

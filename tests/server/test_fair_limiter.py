@@ -9,7 +9,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.engine import FairLimiter
+from noizu_mcp.server import FairLimiter
 
 
 async def test_a_client_leaves_threads_to_others():
