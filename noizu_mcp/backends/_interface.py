@@ -146,7 +146,7 @@ class Store(ABC):
                 `put` names no groups.
 
         Returns:
-            The new version. Versions of a key never repeat, also after deletion and expiry.
+            The new version. Versions of a key grow, also after deletion and expiry.
 
         Raises:
             Conflict: The record has another version. Nothing is written.

@@ -429,7 +429,9 @@ class Trial:
         if call.tool == "ask" and world.steps[call.key] != 1:
             return f"answered, and executed {world.steps[call.key]} times"
         limit = call.arguments.get("seconds", 1.0) + 2.0
-        if call.ended - call.began > limit and not self._disturbed(call.began, call.ended, in_session):
+        if call.ended - call.began > limit and not self._disturbed(
+            call.began, call.ended, in_session
+        ):
             return f"took {call.ended - call.began:.1f} s"
         return None
 
@@ -479,6 +481,12 @@ class Trial:
             return  # a loss that no other node makes up for
         if any(b <= call.ended and call.began <= e for b, e in self.world.trouble):
             return  # a node may serve its copy
+        if any(
+            at <= each <= at + RECOVERY
+            for at in self.world.losses
+            for each in [call.began, *(put.ended for put in puts)]
+        ):
+            return  # a node may have written the record before another one wrote it again
         certain = [p for p in puts if not is_failed(p.answer) and p.ended <= call.began]
         last = max((p.began for p in certain), default=0.0)
         allowed = {p.key for p in puts if p.ended >= last}
