@@ -35,6 +35,14 @@ HERE = Path(__file__).parent
 PYTHON = "memory, python engine"
 #: Over HTTP, by two nodes of a fleet.
 NODES = "two nodes"
+#: Classes whose tools meet each other in attributes, which nodes do not share.
+STATEFUL = (
+    ("kits", "Control"),
+    ("askers", "Questions"),
+    ("askers", "Forgetful"),
+    ("jobs", "Jobs"),
+    ("timely", "Timely"),
+)
 _UNLIMITED = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -332,12 +340,27 @@ def shared(servers: ModuleType, official: Official) -> Any:
 
     @asynccontextmanager
     async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
-        async with over_nodes(getattr(servers, name), grace) as (stream, fleet):
-            wire = Wire(stream, revision, official)
-            wire.fleet = fleet
-            yield wire
+        with pytest.MonkeyPatch.context() as patch:
+            for module, toolkit in STATEFUL:
+                share_state(patch, getattr(load(module), toolkit))
+            async with over_nodes(getattr(servers, name), grace) as (stream, fleet):
+                wire = Wire(stream, revision, official)
+                wire.fleet = fleet
+                yield wire
 
     return serve
+
+
+def share_state(patch: pytest.MonkeyPatch, cls: Any) -> None:
+    """Give all instances of a class the same attributes, as if they were in a database."""
+    make, states = cls.__init__, []
+
+    def make_shared(self: Any) -> None:
+        make(self)
+        states.append(vars(self))
+        self.__dict__ = states[0]
+
+    patch.setattr(cls, "__init__", make_shared)
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from noizu_mcp import (
     Resource,
     Schema,
     Server,
+    TaskStarted,
     Toolkit,
     TransportError,
     mcp,
@@ -37,6 +38,7 @@ from noizu_mcp import (
 from noizu_mcp.backends import BackendUnavailable
 from noizu_mcp.policies import RateLimit
 from noizu_mcp.testing import Fleet
+from noizu_mcp.types import ClientCapabilities, Task
 
 #: Virtual seconds in which operations and faults happen.
 LENGTH = 60.0
@@ -67,7 +69,7 @@ class World:
     changes: list = attrs.field(factory=list)  # (time, server, uri)
     killed: dict = attrs.field(factory=dict)  # the time, by server
     kills: list = attrs.field(factory=list)
-    frozen: list = attrs.field(factory=list)  # (begin, end)
+    frozen: list = attrs.field(factory=list)  # (begin, end) of nodes that are frozen, or end
     trouble: list = attrs.field(factory=list)  # (begin, end) of faults of the backend
     losses: list = attrs.field(factory=list)  # times at which the backend lost data
     findings: list = attrs.field(factory=list)
@@ -160,6 +162,22 @@ class Kit(Toolkit):
         await ctx.step(pay)
         return key
 
+    @mcp(task="optional")
+    async def work(self, ctx: Context, *, key: str, seconds: float) -> str:
+        """Work as a task."""
+        self.world.begin(key, ctx)
+        await trio.sleep(seconds)
+        return key
+
+    @mcp(task="optional", restartable=True)
+    async def again(self, ctx: Context, *, key: str, seconds: float) -> str:
+        """Work as a task that another node may run again."""
+        self.world.begin(key, ctx)
+        if ctx.attempt != self.world.begun[key]:
+            self.world.found(f"{key} runs the {self.world.begun[key]}. time as {ctx.attempt}")
+        await trio.sleep(seconds)
+        return key
+
     @mcp
     async def limited(self, ctx: Context, *, key: str) -> str:
         """Do something that is limited."""
@@ -204,9 +222,14 @@ class Call:
     answer: object = None
 
 
+TASKS = ("work", "again")
+KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+#: Seconds for a task, and for what may happen to it.
+TASK_TIME = 60.0
+
 #: The tools that clients of each era call, with their weights.
 TOOLS = {
-    STATELESS: {"run": 5, "change": 4, "ask": 2, "limited": 1},
+    STATELESS: {"run": 4, "change": 4, "ask": 2, "limited": 1, "work": 2, "again": 2},
     SESSION: {"run": 4, "change": 3, "ask": 2, "limited": 1, "keep": 4, "kept": 4},
 }
 FAULTS = ("kill", "stop", "freeze", "down", "slow", "clear", "lose_tail", "lose_answers", "double")
@@ -247,6 +270,8 @@ class Trial:
         arguments = {"key": f"{tool}-{number}"}
         if tool == "run":
             arguments["seconds"] = self.random.choice([0.0, 0.1, 1.0])
+        elif tool in TASKS:
+            arguments["seconds"] = self.random.choice([0.0, 1.0, 12.0])
         elif tool == "change":
             arguments["uri"] = self.random.choice(URIS)
         elif tool in ("keep", "kept"):
@@ -269,7 +294,7 @@ class Trial:
     async def _be_client(self, number, ready):
         era, watcher = self.eras[number], self.watchers[number]
         async with (
-            self.fleet.connect(version=era, handler=watcher) as client,
+            self.fleet.connect(version=era, handler=watcher, capabilities=KNOWS) as client,
             trio.open_nursery() as nursery,
         ):
             if era == STATELESS:
@@ -300,9 +325,27 @@ class Trial:
         call.began = trio.current_time()
         try:
             call.answer = await client.call_tool(call.tool, call.arguments)
+        except TaskStarted as started:
+            call.answer = await self._await_task(client, started.task)
         except McpException as error:
             call.answer = error
         call.ended = trio.current_time()
+
+    async def _await_task(self, client, task):
+        """Return a task that has ended; the last error where it was not seen to end."""
+        answer = RequestTimeout("the task has not ended")
+        with trio.move_on_after(TASK_TIME):
+            while True:
+                try:
+                    wire = await client.request("tasks/get", {"taskId": task.task_id})
+                except McpException as error:
+                    answer = error
+                else:
+                    answer = Task.from_wire(wire)
+                    if answer.status in ("completed", "failed", "cancelled"):
+                        return answer
+                await trio.sleep(0.5)
+        return answer
 
     # Faults
 
@@ -390,12 +433,12 @@ class Trial:
     def _judge(self):
         for call in self.calls:
             if reason := self._fault_of(call):
-                shown = call.answer if isinstance(call.answer, Exception) else call.answer.text
+                shown = getattr(call.answer, "text", call.answer)
                 self.world.found(
                     f"{call.key} of {self.eras[call.client]} at {call.began:.3f}: {reason}: {shown!r}"
                 )
         for key, count in [*self.world.begun.items(), *self.world.steps.items()]:
-            if count > 1:
+            if count > (3 if key.startswith("again") else 1):
                 self.world.found(f"{key} was executed {count} times")
         self._judge_changes()
         self._judge_values()
@@ -407,6 +450,14 @@ class Trial:
         in_session = self.eras[call.client] == SESSION
         was_killed = world.was_killed(call.key, call.began, call.ended)
         in_trouble = in_session and world.in_trouble(call.began, call.ended)
+        if isinstance(answer, Task):
+            return self._fault_of_task(call, answer)
+        if "shutting down" in str(answer) and self._was_frozen(call):
+            # It ran in its request, for longer than a node waits that is stopped in order.
+            return None if call.arguments["seconds"] > 3 else "cut short"
+        if isinstance(answer, McpException) and call.tool in TASKS and world.begun[call.key]:
+            is_lost = bool(world.losses) or was_killed
+            return None if is_lost else "the task is lost"
         if isinstance(answer, McpException):
             text = str(answer)
             if was_killed:
@@ -426,6 +477,8 @@ class Trial:
             return "failed"
         if call.tool not in ("kept", "ask") and world.begun[call.key] != 1:
             return f"answered, and executed {world.begun[call.key]} times"
+        if call.tool in TASKS:
+            return None if world.begun[call.key] == 1 else "answered without one execution"
         if call.tool == "ask" and world.steps[call.key] != 1:
             return f"answered, and executed {world.steps[call.key]} times"
         limit = call.arguments.get("seconds", 1.0) + 2.0
@@ -434,6 +487,24 @@ class Trial:
         ):
             return f"took {call.ended - call.began:.1f} s"
         return None
+
+    def _fault_of_task(self, call, task):
+        """Return what is wrong with a task; None where nothing is."""
+        world, begun = self.world, self.world.begun[call.key]
+        if task.status == "completed":
+            most = 1 if call.tool == "work" else 3
+            return None if 1 <= begun <= most else f"completed, and executed {begun} times"
+        if task.status == "cancelled" and self._was_frozen(call):
+            return None  # its node was stopped in order
+        if task.status != "failed":
+            return f"the task is {task.status}"
+        if call.tool == "work" and not self._disturbed(call.began, call.ended):
+            return "failed"
+        dead = world.killed.get(world.where.get(call.key))
+        if dead is not None and call.ended > max(dead, call.began) + LEASE + 3.0 + RECOVERY:
+            if not world.in_trouble(call.began, call.ended):
+                return f"failed {call.ended - dead:.1f} s after the death of its node"
+        return None if "node" in str(task.error) else "the error does not name the node"
 
     def _was_frozen(self, call):
         return any(b <= call.ended and call.began <= e for b, e in self.world.frozen)
@@ -479,7 +550,8 @@ class Trial:
         ]
         if self.world.losses and self.world.kills:
             return  # a loss that no other node makes up for
-        if any(b <= call.ended and call.began <= e for b, e in self.world.trouble):
+        troubles = [*self.world.trouble, *self.world.frozen]
+        if any(b <= call.ended and call.began <= e for b, e in troubles):
             return  # a node may serve its copy
         if any(
             at <= each <= at + RECOVERY
