@@ -88,7 +88,7 @@ _LATE = {
     ".transports": "Http Stdio",
     ".server": "Mount",
     ".components": (
-        "Prompt PromptProvider Provider Resource ResourceProvider ResourceTemplate "
+        "Handle Prompt PromptProvider Provider Resource ResourceProvider ResourceTemplate "
         "ToolProvider prompt resource resource_template"
     ),
     ".openapi": "OpenAPI",
@@ -110,6 +110,7 @@ if _TYPE_CHECKING:
     from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
     from .client import connect_all as connect_all
+    from .components import Handle as Handle
     from .components import Prompt as Prompt
     from .components import PromptProvider as PromptProvider
     from .components import Provider as Provider

@@ -91,6 +91,13 @@ class ToolError(McpException):
         super().__init__(content if isinstance(content, str) else repr(content))
 
 
+class UnsavedHandle(TypeError):
+    """A handle that has no id yet is written as JSON.
+
+    Internal: the call of a tool stores the handles of its result, and writes the result again.
+    """
+
+
 class Denied(ToolError):
     """A policy refuses a call, or a capability does not allow it; the client gets the reason.
 

@@ -53,6 +53,11 @@ class Limits(Value):
         tasks_per_principal: Tasks that one verified principal may have.
         task_memory: Bytes of the arguments of running tasks and of the results of finished tasks.
             One verified principal may use a quarter.
+        handles: Handles that are kept at the same time; see `Handle`. With a backend, over all
+            nodes.
+        handles_per_principal: Handles that one verified principal may have.
+        handle_memory: Bytes of the fields of handles as JSON that a process has stored. One
+            verified principal may use a quarter.
         parked: Handlers of 2026-07-28 that wait for the answers of their clients at the same time,
             over all connections of an HTTP application, where one client may have a quarter. If
             there are more, the oldest is cancelled, and runs again from its start when its answers
@@ -88,6 +93,9 @@ class Limits(Value):
     tasks: int = _limit(10_000)
     tasks_per_principal: int = _limit(1000)
     task_memory: int = _limit(256 * MIB)
+    handles: int = _limit(10_000)
+    handles_per_principal: int = _limit(1000)
+    handle_memory: int = _limit(64 * MIB)
     parked: int = _limit(1000, least=0)
     parked_seconds: int = _limit(600)
     parked_memory: int = _limit(64 * MIB)

@@ -22,6 +22,7 @@ from .transports import http, serve_descriptors, take_stdio
 from .transports.http._keywords import HostKeywords, HttpKeywords
 
 if TYPE_CHECKING:
+    from .transports.http.server._worker import Worker
     from .types import Principal
 
 _ServingMethod = TypeVar("_ServingMethod", bound=Callable[..., Any])
@@ -189,6 +190,7 @@ def run_http(
     *,
     server: str = "noizu",
     parent: int | None = None,
+    worker: "Worker | None" = None,
 ) -> None:
     """Serve over HTTP until SIGINT or SIGTERM comes; the address is written to stderr.
 
@@ -202,6 +204,7 @@ def run_http(
         host_options: The options of its host.
         server: The name of the server that it is served on.
         parent: The id of a process; serving ends when that process has ended.
+        worker: The supervisor, if this process is one of several workers.
 
     Raises:
         OSError: It cannot listen; the text gives the reason, in one line.
@@ -209,7 +212,16 @@ def run_http(
     """
     from .transports.http.server._process import run_process
 
-    run_process(served, host, port, options, host_options, server_name=server, parent=parent)
+    run_process(
+        served,
+        host,
+        port,
+        options,
+        host_options,
+        server_name=server,
+        parent=parent,
+        worker=worker,
+    )
 
 
 def start_errors() -> tuple[type[Exception], ...]:

@@ -18,7 +18,16 @@ FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 PUBLIC = {
     *("Accept", "Annotations", "AuthError", "Cache", "Cancel", "Client", "ClientHandler"),
     *("Clients", "Completion", "ConnectionClosed", "Content", "ContentAnnotations", "Context"),
-    *("Decline", "DefinitionError", "Http", "Icon", "InputRequest", "InputRequired", "Limits"),
+    *(
+        "Decline",
+        "DefinitionError",
+        "Handle",
+        "Http",
+        "Icon",
+        "InputRequest",
+        "InputRequired",
+        "Limits",
+    ),
     *("LiveList", "McpError", "McpException", "Mount", "NoSessionError", "OpenAPI", "Problem"),
     *("Progress", "Prompt", "PromptMessage", "PromptProvider", "PromptResult", "ProtocolError"),
     *("Provider", "Remote", "RequestTimeout", "Resource", "ResourceContents", "ResourceNotFound"),

@@ -72,6 +72,7 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     late |= {"noizu_mcp.types._capabilities", "noizu_mcp.telemetry"}
     late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
     late |= {"noizu_mcp.openapi", "noizu_mcp.remote"}
+    late |= {"noizu_mcp.components._handle", "noizu_mcp.schema._handle_form", "noizu_mcp.backends"}
     late |= {"noizu_mcp.auth", "noizu_mcp.models", "noizu_mcp.skills._frontmatter"}
     late |= {f"noizu_mcp.components.{name}" for name in ("_prompt", "_resource")}
     late |= {

@@ -18,6 +18,7 @@ LAYERS: dict[str, set[str]] = {
     "auth": {"types", "jsonrpc"},
     "uri": set(),
     "backends": set(),
+    "workers": {"backends"},
     "schema": {"jsonrpc"},
     "models": {"types", "jsonrpc", "schema"},
     "components": {"types", "uri", "schema"},
@@ -28,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     | {"uri", "skills", "events", "backends"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "events", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "events", "server"}
-    | {"telemetry", "backends"},
+    | {"telemetry", "backends", "workers"},
     "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "skills", "events"},
     "aio": {"types", "engine", "transports", "client"},
@@ -40,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "check": {"types", "jsonrpc", "protocol", "auth", "uri", "schema", "models", "engine"}
     | {"server", "transports", "client", "testing"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing", "check", "auth", "models", "remote"},
+    | {"client", "testing", "check", "auth", "models", "remote", "backends", "workers"},
 }
 # Files at the root below all layers, in their own order.
 BELOW = (
@@ -72,7 +73,7 @@ ABOVE = ("tools", "policies", "_serving", "_pytest_plugin", "__init__", "__main_
 # files at the root of the layer are above them.
 ROOMS = {
     "components": (
-        {"_capability", "_context", "_client_requests", "_notify"},
+        {"_capability", "_context", "_client_requests", "_handle", "_log_methods", "_notify"},
         {"handlers"},
         {"declare"},
         {"registration"},
@@ -166,6 +167,8 @@ LATE = {
     ("server/features/_lifecycle", "..providers._introductions"): "the same",
     ("server/features/_lists", "..providers._introductions"): "the same",
     ("server/features/_resources", "..providers._introductions"): "the same",
+    ("server/_running", ".handles._handle_store"): "loads with the first handle",
+    ("server/_server", ".handles._backing"): "the same",
     ("server/_server", ".policies._capability"): "loads with the first capability",
     ("server/_running", ".calls._nested"): "loads with the first call of a handler",
     ("server/_running", ".calls._policy_checks"): "loads with the first policy",

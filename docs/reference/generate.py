@@ -51,6 +51,7 @@ PAGES = (
             "Providers": "ToolProvider PromptProvider ResourceProvider Provider Mount Remote"
             " OpenAPI",
             "Schemas": "Schema field argument fields",
+            "State": "Handle",
             "Handlers": "Context",
             "Definitions and settings": "Annotations Icon Cache Limits",
             "Serving": "serve_stdio serve_http",
@@ -328,6 +329,7 @@ SEE = {
     "ClientHandler",
     "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
+    "how-to/state.md": "Handle",
     "how-to/client.md": "connect Client ClientHandler LiveList Page Stdio",
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder SkillDefinition SkillError",
@@ -378,7 +380,8 @@ names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
-| `noizu_mcp.components`, `noizu_mcp.openapi`, `noizu_mcp.remote`, \
+| `noizu_mcp.components`, `noizu_mcp.workers`, `noizu_mcp.cli.workers`, \
+`noizu_mcp.openapi`, `noizu_mcp.remote`, \
 `noizu_mcp.uri`, `noizu_mcp.skills`, \
 `noizu_mcp.auth.client`, `noizu_mcp.client`, `noizu_mcp.client.terminal`, `noizu_mcp.engine.aio`, \
 `noizu_mcp.events`, `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, \

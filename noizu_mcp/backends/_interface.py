@@ -104,7 +104,8 @@ class Full(McpException):
 class Store(ABC):
     """Records that expire. Every operation is atomic for all nodes.
 
-    A cancelled operation may have been executed.
+    Records, groups and rate limits of one name are different things. A cancelled operation may have
+    been executed.
 
     Raises:
         BackendUnavailable: By every operation that cannot be done now.
@@ -172,7 +173,7 @@ class Store(ABC):
 
     @abstractmethod
     async def take(self, key: str, *, limit: int, period: float) -> float:
-        """Count one use against a rate limit (GCRA). Its keys are separate from records.
+        """Count one use against a rate limit (GCRA).
 
         Args:
             key: What is limited.
@@ -241,7 +242,8 @@ class Backend(Store, Log):
         in_process: Whether all nodes are in this process. Nodes of several processes must be given
             the keys of the server.
         observe: A function that is called after each operation: with its name, `"ok"`,
-            `"unavailable"` or `"cancelled"`, and its seconds. `Conflict` and `Full` are `"ok"`.
+            `"unavailable"` or `"cancelled"`, and its seconds. `Conflict` and `Full` are `"ok"`. It
+            is set on the object that `open` gives.
     """
 
     lease: float = 10.0
@@ -254,8 +256,8 @@ class Backend(Store, Log):
         """Open the backend for a node; an async context manager, which owns all tasks and closes.
 
         `async with backend.open("shop") as shared:` gives the object with the operations, which may
-        be another one than this: each node opens its own. Nodes that open one name share all data;
-        other names share nothing with it.
+        be another one than this. A backend may be open several times at once: each is a node. Nodes
+        that open one name share all data; other names share nothing with it.
 
         Args:
             name: The name of the server.

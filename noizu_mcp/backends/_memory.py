@@ -153,7 +153,7 @@ class Memory(Backend):
                 raise Conflict(present)
             joined = set() if stored is None else stored.groups
             for group, most in groups.items():
-                if group not in joined and len(self._live_members(group)) >= most:
+                if group not in joined and self._is_full(group, most):
                     raise Full(group)
             new = _Stored(value, next(self._numbers), self.now() + ttl, joined | set(groups))
             self._make_room(_cost(key, new) - (0 if stored is None else _cost(key, stored)))
@@ -277,6 +277,10 @@ class Memory(Backend):
             self._drop(key)
             return None
         return stored
+
+    def _is_full(self, group: str, most: int) -> bool:
+        # Expired members are looked for only where the group would be full with them.
+        return len(self._groups.get(group, ())) >= most and len(self._live_members(group)) >= most
 
     def _live_members(self, group: str) -> list[str]:
         return [key for key in list(self._groups.get(group, ())) if self._live(key) is not None]

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
 from ..types import LogLevel
+from ..workers import VARIABLE
 from ._commands import KINDS, call_tool, complete, get_prompt, list_offers, read_resource
 from ._describe import describe
 from ._errors import OK, USAGE, CommandError
@@ -386,8 +388,9 @@ def _run(args: argparse.Namespace) -> int:
         raise CommandError(text, USAGE)
     if args.reload and args.config is not None:
         raise CommandError("--reload starts one server again, and takes no --config", USAGE)
-    # With a file it starts servers of others.
-    with nullcontext() if args.config is None else marked_stderr():
+    # With a file it starts servers of others; with workers, each of them does.
+    is_plain = args.config is None or (args.workers is not None and VARIABLE not in os.environ)
+    with nullcontext() if is_plain else marked_stderr():
         if args.http:
             return serve(args)
         check_stdio(args)

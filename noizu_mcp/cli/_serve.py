@@ -1,22 +1,41 @@
 """`noizu-mcp run --http`: serve a server over HTTP."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
 
 from .._serving import run_http, start_errors
-from ..server import Server
+from ..server import KEYS_VARIABLE, Server
 from ..transports import http
+from ..workers import VARIABLE
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
 from ._target import open_server
+
+if TYPE_CHECKING:
+    from ..transports import Worker
+
+
+#: Maximum number of workers: more processes than any machine has cores.
+MAX_WORKERS: Final = 512
 
 
 def _port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _workers(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_WORKERS:
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MAX_WORKERS}, got {text!r}")
     return int(text)
 
 
@@ -46,6 +65,10 @@ _OPTIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             " believed; may be repeated"
         ),
         {"metavar": "ADDRESS", "action": "append"},
+    ),
+    "--workers": (
+        "serve with so many processes, which SIGHUP replaces one after the other",
+        {"metavar": "NUMBER", "type": _workers},
     ),
     "--health-port": (
         "answer /healthz and /readyz at this port too, also while all connections are busy",
@@ -126,11 +149,17 @@ def serve(args: argparse.Namespace) -> int:
         CommandError: The server cannot be imported, or cannot listen.
     """
     try:
-        options, host_options = _options(args), _host_options(args)
+        worker = _worker()
+        options, host_options = _options(args, worker), _host_options(args)
+        if args.workers is not None and args.reload:
+            text = "--reload starts one server again, and --workers several: use one of the two"
+            raise CommandError(text, USAGE)
+        if args.workers is not None and worker is None:
+            return _run_workers(args, options, host_options)
         if args.reload:
             # After the options were checked: a wrong one fails once, and not at every start.
             return run_reloading([word for word in sys.argv[1:] if word != "--reload"], args.target)
-        _run(open_server(args.target, args.config), args, options, host_options)
+        _run(open_server(args.target, args.config), args, options, host_options, worker)
     except ImportError as error:  # of an extra; it says which
         raise CommandError(str(error)) from error
     return OK
@@ -141,26 +170,73 @@ def _run(
     args: argparse.Namespace,
     options: http.HttpOptions,
     host_options: http.HostOptions,
+    worker: "Worker | None",
 ) -> None:
+    if worker is not None and host_options.health_port is not None:
+        # The supervisor answers at that port, with the metrics of all workers.
+        worker.count(server)
+        host_options = attrs.evolve(host_options, health_port=None)
+    serve = partial(run_http, server, *_address(args), options, host_options)
+    with _explaining():
+        serve(server=args.server or "noizu", parent=args.parent, worker=worker)
+
+
+def _run_workers(
+    args: argparse.Namespace, options: http.HttpOptions, host_options: http.HostOptions
+) -> int:
+    from .workers import WorkerOptions, supervise
+
+    host, port = _address(args)
+    given = WorkerOptions(
+        words=sys.argv[1:],
+        count=args.workers,
+        host=host,
+        port=port,
+        path=options.path,
+        options=host_options,
+        grace=options.limits.grace,
+    )
+    with _explaining():
+        return trio.run(supervise, given)
+
+
+def _address(args: argparse.Namespace) -> tuple[str, int]:
     host = "127.0.0.1" if args.host is None else args.host
-    port = 8000 if args.port is None else args.port
+    return host, 8000 if args.port is None else args.port
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """Report what keeps a server from listening."""
     try:
-        name = args.server or "noizu"
-        run_http(server, host, port, options, host_options, server=name, parent=args.parent)
+        yield
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from error
     except start_errors() as error:
         raise CommandError(str(error)) from error
 
 
-def _options(args: argparse.Namespace) -> http.HttpOptions:
+def _worker() -> "Worker | None":
+    """Return the supervisor of this process; None if it is no worker, as most are not."""
+    if VARIABLE not in os.environ:
+        return None
+    from ..transports import Worker
+
+    worker = Worker.from_environment()
+    # Keys of the author take precedence.
+    if not os.environ.get(KEYS_VARIABLE):
+        os.environ[KEYS_VARIABLE] = worker.secret
+    return worker
+
+
+def _options(args: argparse.Namespace, worker: "Worker | None") -> http.HttpOptions:
     with _refusing():
         return http.HttpOptions(
             path="/mcp" if args.path is None else args.path,
             allowed_hosts=args.allow_host,
             allowed_origins=args.allow_origin or (),
             health=True,
-            seal_sessions=bool(args.seal_sessions),
+            seal_sessions=bool(args.seal_sessions) or worker is not None,
             backend=args.backend,
             limits=http.HttpLimits() if args.grace is None else http.HttpLimits(grace=args.grace),
         )

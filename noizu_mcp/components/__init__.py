@@ -28,6 +28,7 @@ from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
 from ._toolkit import tool as tool
 from .declare._class_schemas import open_object as open_object
+from .declare._handles import describe_handles as describe_handles
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
 from .declare._options import add_prefix as add_prefix
@@ -71,6 +72,7 @@ from .registration._registration import label_of as label_of
 _LATE = {
     ".handlers._completion": "Completer Source complete_from to_completion",
     ".handlers._contents": "to_contents to_listed to_prompt_result",
+    "._handle": "COLLECT Handle HandleClass form_of",
     "._prompt": "Prompt prompt",
     "._resource": "Resource ResourceTemplate resource resource_template",
     "._provider": (
@@ -84,6 +86,10 @@ _LATE = {
 
 if _TYPE_CHECKING:
     from ._capability import Capability as Capability
+    from ._handle import COLLECT as COLLECT
+    from ._handle import Handle as Handle
+    from ._handle import HandleClass as HandleClass
+    from ._handle import form_of as form_of
     from ._prompt import Prompt as Prompt
     from ._prompt import prompt as prompt
     from ._provider import BaseProvider as BaseProvider

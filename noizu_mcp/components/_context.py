@@ -17,7 +17,6 @@ from ..types import (
     Decline,
     Implementation,
     InputRequest,
-    LogLevel,
     ToolDefinition,
 )
 from ._client_requests import (
@@ -27,6 +26,7 @@ from ._client_requests import (
     read_roots,
     sample_request,
 )
+from ._log_methods import LogMethods
 from ._notify import Notify
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         ToolResult,
     )
     from ._capability import Capability
+    from ._handle import Handle
 
 Model = TypeVar("Model")
 
@@ -52,7 +53,7 @@ else:
     State = TypeVar("State")
 
 
-class Context(abc.ABC, Generic[State]):
+class Context(LogMethods, Generic[State]):
     """The request that a handler is working on.
 
     Handlers get it in their parameter `ctx`; it is not made by hand. It means the same in every era
@@ -145,8 +146,24 @@ class Context(abc.ABC, Generic[State]):
         This request keeps its snapshot: `ctx.session` does not change under a handler.
 
         Raises:
-            NoSessionError: The revision has no sessions (2026-07-28). Hand out a handle instead
+            NoSessionError: The revision has no sessions (2026-07-28). Return a `Handle` instead,
                 and take it back as an argument.
+        """
+
+    @abc.abstractmethod
+    async def save(self, handle: "Handle") -> None:
+        """Store a handle at once, also if the handler fails later; a new one gets its `id`.
+
+        A handle that a tool takes or returns is stored without it, when the handler returns.
+
+        Args:
+            handle: An instance of a subclass of `Handle`.
+
+        Raises:
+            ToolError: It is larger than `max_size`, there are too many, another call has changed
+                it, or it cannot be stored now; let it pass, the model reads the reason.
+            TypeError: It is no handle, has values that do not fit its fields, or was deleted; or
+                the tool has `read_only_hint`.
         """
 
     @property
@@ -186,19 +203,6 @@ class Context(abc.ABC, Generic[State]):
         """
 
     @abc.abstractmethod
-    def log(self, level: LogLevel, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message, if the client wants that level.
-
-        Args:
-            level: One of the eight syslog levels.
-            data: Any JSON value. No secrets: it leaves the program.
-            logger: The name of the logger.
-
-        Raises:
-            ValueError: There is no such level.
-        """
-
-    @abc.abstractmethod
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
         """Let the client hang up and come back for the rest; for calls that take long.
 
@@ -212,41 +216,6 @@ class Context(abc.ABC, Generic[State]):
         Raises:
             ValueError: `retry_after` is negative, or no finite number.
         """
-
-    # The eight levels of `server/utilities/logging` (RFC 5424), written out: editors complete them,
-    # and a type checker finds a wrong one.
-
-    def debug(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `debug`."""
-        return self.log("debug", data, logger)
-
-    def info(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `info`."""
-        return self.log("info", data, logger)
-
-    def notice(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `notice`."""
-        return self.log("notice", data, logger)
-
-    def warning(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `warning`."""
-        return self.log("warning", data, logger)
-
-    def error(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `error`."""
-        return self.log("error", data, logger)
-
-    def critical(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `critical`."""
-        return self.log("critical", data, logger)
-
-    def alert(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `alert`."""
-        return self.log("alert", data, logger)
-
-    def emergency(self, data: object, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message of level `emergency`."""
-        return self.log("emergency", data, logger)
 
     # A class gives instances of itself, a mapping the values as a dict.
     @overload

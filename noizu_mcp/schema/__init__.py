@@ -22,6 +22,9 @@ from .declare._docstring import docstring_summary as docstring_summary
 from .declare._field import Marker as Marker
 from .declare._field import argument as argument
 from .declare._field import field as field
+from .declare._handles import HANDLE as HANDLE
+from .declare._handles import is_handle as is_handle
+from .declare._handles import take_handle as take_handle
 from .declare._resolve import NO_TYPES as NO_TYPES
 from .declare._resolve import Types as Types
 from .declare._resolve import type_arguments as type_arguments
@@ -32,6 +35,7 @@ from .engines._engine import choose_engine as choose_engine
 from .jsonschema._document import Document as Document
 from .jsonschema._document import read_document as read_document
 from .jsonschema._keywords import or_null as or_null
+from .jsonschema._keywords import ordered as ordered
 from .jsonschema._keywords import subschemas as subschemas
 from .jsonschema._values import find_not_json as find_not_json
 from .jsonschema._violation import Fault as Fault
@@ -41,9 +45,10 @@ from .publish._headers import header_paths as header_paths
 from .report._messages import describe as describe
 
 # The forms of elicitation load with the first question to a user, the reader of text with the first
-# value that its schema refuses, the schemas of peers with the client.
+# value that its schema refuses, the schemas of peers with the client, handles with the first one.
 _LATE = {
     ".fields": "fields",
+    "._handle_form": "HandleForm define_handle read_handle",
     "._peer_schema": "PeerSchema",
     ".convert._coerce": "coerce_text",
     "._elicitation_form": "flat_shape older_form",
@@ -53,6 +58,9 @@ if _TYPE_CHECKING:
     from . import fields as fields
     from ._elicitation_form import flat_shape as flat_shape
     from ._elicitation_form import older_form as older_form
+    from ._handle_form import HandleForm as HandleForm
+    from ._handle_form import define_handle as define_handle
+    from ._handle_form import read_handle as read_handle
     from ._peer_schema import PeerSchema as PeerSchema
     from .convert._coerce import coerce_text as coerce_text
 else:

@@ -23,6 +23,7 @@ from .declare._annotations import infer
 from .declare._classes import PROBLEMS, has_fields, is_plain, read_class
 from .declare._field import Marker, fill_defaults, is_field_info
 from .declare._field_options import Titles, form_titles
+from .declare._handles import is_handle
 from .declare._nodes import FormTooLarge, Node, Object, ObjectField
 from .declare._resolve import NO_TYPES, NameScope, Types, class_scope
 from .declare._state import ParseState
@@ -49,6 +50,7 @@ class Shape(Frozen):
         coerces: True if text for other types may be read as what it says; see `coerce_text`.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
+        handles: The classes of handles that an output shows.
         widen: Lets a validator of the schema refuse the values that a class refuses, too; None for
             a form without such classes.
     """
@@ -61,6 +63,7 @@ class Shape(Frozen):
     coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, object] = MappingProxyType({})
+    handles: tuple[type, ...] = ()
     widen: Callable[[CompiledSchema], CompiledSchema] | None = None
 
     def on_engine(self, engine: EngineName) -> "ShapeRead":
@@ -148,6 +151,9 @@ def read_shape(
         return (None, [Fault((), _NOT_AN_OBJECT)]) if wrong else (declared, [])
     if isinstance(declared, str):
         return read_raw(declared, input=input, strict=strict)
+    if input and is_handle(declared):
+        text = f"{declared.__name__} is a handle, and no input: write it as the type of a parameter"
+        return None, [Fault((), f"{text} with a name of its own")]
     made = not isinstance(declared, type) and has_fields(type(declared))
     if declared is None or isinstance(declared, _NO_FORMS) or made:
         text = f"expected a class, a mapping of fields, a JSON Schema; got {called(declared)}"
@@ -340,6 +346,7 @@ def _shape(
         widen=widen,
         titles=titles,
         completions=_completions(fields),
+        handles=tuple(cls for cls, _, _ in state.classes if is_handle(cls)),
     )
     return shape, []
 

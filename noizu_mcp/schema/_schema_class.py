@@ -9,7 +9,7 @@ from .._errors import DefinitionError, Problem
 from .._source import locate
 from ._declared_schema import SHAPE, read_annotation
 from .declare._annotations import infer
-from .declare._classes import freeze
+from .declare._classes import define
 from .declare._field import argument, field
 from .declare._state import ParseState
 from .jsonschema._violation import Fault
@@ -30,12 +30,12 @@ class Schema(metaclass=BodyMeta):
     def __init_subclass__(cls, **keywords: object) -> None:
         super().__init_subclass__()
         twice = replacements(vars(cls)[BODY], cls.__name__, get_annotations(cls))
-        freeze(cls, keywords, [(each.where.partition(".")[2], each.text) for each in twice])
+        define(cls, keywords, [(each.where.partition(".")[2], each.text) for each in twice])
         outer, _, name = cls.__qualname__.rpartition(".")
         # A generic class is complete once its parameters stand for something.
         alone = not outer or outer.endswith("<locals>")
         if alone and not getattr(cls, "__parameters__", ()):
-            state = ParseState(infer)
+            state = ParseState(infer, undecided=True)
             shape, faults = read_annotation(state, cls)
             if faults and not state.unresolved:
                 raise DefinitionError(to_problems(faults, name))

@@ -25,6 +25,7 @@ from .registry._collection import RunningSet as RunningSet
 from .registry._pages import PAGE_SIZE as PAGE_SIZE
 from .registry._registry import Registry as Registry
 from .registry._server_options import BACKEND_VARIABLE as BACKEND_VARIABLE
+from .registry._server_options import KEYS_VARIABLE as KEYS_VARIABLE
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 from .registry._server_options import read_backend as read_backend
@@ -38,6 +39,7 @@ _LATE = {
     ".policies._policy": "Policy PolicyCall",
     ".providers._mount": "Mount",
     ".tasks._task_store": "TaskStore",
+    ".handles._backing": "HandleBacking",
     ".loading._load": "load_server",
     ".changes._shared": "decode_change",
     ".nodes._node": "ALL CHANGED Node",
@@ -48,6 +50,7 @@ _LATE = {
 
 if _TYPE_CHECKING:
     from .changes._shared import decode_change as decode_change
+    from .handles._backing import HandleBacking as HandleBacking
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements

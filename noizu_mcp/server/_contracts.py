@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..types import ReadResult, RequireScopes
     from ._server_context import ServerContext
     from .changes._bus import Bus
+    from .handles._handle_store import HandleStore
     from .nodes._node import Node
     from .policies._capability import CapabilityIssuer
     from .policies._policy_set import PolicySet
@@ -72,6 +73,10 @@ class Running(Protocol):
     @property
     def server(self) -> ServedServer:
         """The server."""
+
+    @property
+    def handles(self) -> "HandleStore":
+        """The handles of the server."""
 
     def forget_lists(self, session: "HandledSession") -> None:
         """Ask the providers again for the lists of a session."""

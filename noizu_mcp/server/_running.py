@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ._server_request import ServerRequest
     from .asking._parked import ParkedHandlers
     from .changes._shared import SharedChanges
+    from .handles._backing import HandleBacking
+    from .handles._handle_store import HandleStore
     from .nodes._node import Node
     from .providers._provider_lists import ProviderLists
     from .tasks._known_task import KnownTask
@@ -96,6 +98,8 @@ class RunningServer:
         encoding: The lock of the request that encodes a large result.
         working: The requests whose handlers run. They may have been refused in the meantime.
         replayed: The handlers that were logged because they ran again.
+        handle_backing: Where handles are kept, if the server has a backend; None for the memory of
+            this process. Set before the first request.
         on_denied: Called before a request is answered with a missing scope.
         shared_changes: The changes of all nodes; None without other nodes.
         claims: The claims of states; only where there are other nodes.
@@ -132,6 +136,7 @@ class RunningServer:
         self.shared_changes: SharedChanges | None = None
         self.claims: Claims
         self.shared_tasks: SharedTasks
+        self.handle_backing: HandleBacking | None = None
 
     @cached_property
     def tasks(self) -> "TaskStore":
@@ -139,6 +144,14 @@ class RunningServer:
         from .tasks._task_store import TaskStore
 
         return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
+
+    @cached_property
+    def handles(self) -> "HandleStore":
+        """The handles that calls take and return. Loaded on first use."""
+        from .handles._handle_store import HandleStore
+
+        backing = self.handle_backing or self.server.local_handles()
+        return HandleStore(backing, self.server.options, self.linger)
 
     @cached_property
     def parked(self) -> "ParkedHandlers":
@@ -192,10 +205,11 @@ class RunningServer:
             self.provider_lists.end()
 
     def _join(self, node: "Node") -> None:
-        """Share changes and states with the other nodes."""
+        """Share changes, states, tasks and handles with the other nodes."""
         # Loaded where there are other nodes.
         from .asking._claims import StateClaims
         from .changes._shared import SharedChanges
+        from .handles._backing import HandleBacking
         from .tasks._shared_tasks import SharedTasks
 
         self.shared_changes = SharedChanges(
@@ -206,6 +220,10 @@ class RunningServer:
         self.claims = StateClaims(node, self.parked, self.server.sealer, options.state_ttl)
         # Also without a tool that has tasks: one may be added while the server runs.
         self.shared_tasks = SharedTasks(node, self.tasks, options.limits, self._run_again)
+        records = node.records
+        self.handle_backing = HandleBacking(
+            node.backend, options.limits, records.seal, records.unseal
+        )
 
     def _run_again(self, call: JSONObject, task: "RunningTask") -> None:
         """Start the handler of a task whose node is gone."""

@@ -46,6 +46,7 @@ from .threads._fair_limiter import FairLimiter
 
 if TYPE_CHECKING:
     from ..types import Reference
+    from .handles._backing import LocalBacking
     from .policies._capability import CapabilityIssuer
 
 
@@ -240,6 +241,16 @@ class Server(metaclass=ComponentMeta):
         keys, ttl = self.options.state_keys, self.options.state_ttl
         sealer = Sealer(keys, ttl, purpose=b"noizu_mcp capability v1", noun="a capability")
         return CapabilityIssuer(self.options.name, sealer, ttl)
+
+    def local_handles(self) -> "LocalBacking":
+        """Return where its handles are kept in this process; one store for each loop at a time."""
+        from .handles._backing import LocalBacking
+
+        found = vars(self).get("_handles")
+        if found is None or found.is_elsewhere():
+            found = LocalBacking(self.options.name, self.options.limits)
+            vars(self)["_handles"] = found
+        return found
 
     if TYPE_CHECKING:
         pass  # a type checker refuses an unknown name by itself

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..components import Capability
     from ..events import EventEmitter
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
+    from .handles._handle_store import CallHandles
     from .policies._capability import IssuedCapability
     from .policies._policy import CallKind
 
@@ -92,6 +93,7 @@ class ServerContext(Context[Any]):
         chain: The tools whose calls this one is nested in, outermost first.
         tool: The name of the called tool; None if this is not a tool call.
         held: The capability of a nested call; None for the request's own call.
+        handles: The handles of the call, or of the one around it; None for none.
         admitted: The call that policies have admitted to an override, until it passes the call on.
         provided: The lists that the caller sees, if providers add to them; else None.
         mounted: The names of the mounted server; None for a server that is not mounted.
@@ -102,6 +104,7 @@ class ServerContext(Context[Any]):
         "_emitter",
         "admitted",
         "chain",
+        "handles",
         "held",
         "mounted",
         "provided",
@@ -133,10 +136,12 @@ class ServerContext(Context[Any]):
             self.chain: tuple[str, ...] = ()
             self.tool: str | None = None
             self.held: IssuedCapability | None = None
+            self.handles: CallHandles | None = None
             self._emitter: EventEmitter | None = None
         else:
             self.session = like.session
             self.chain, self.tool, self.held = like.chain, like.tool, like.held
+            self.handles = like.handles
             self._emitter = like.emitter
 
     def nested(
@@ -171,6 +176,14 @@ class ServerContext(Context[Any]):
         """Make the same context for a handler on asyncio."""
         inner = ServerContext(self.request, self.running, self)
         inner.provided, inner.mounted, inner.side = self.provided, self.mounted, side
+        if self.handles is not None:
+            self.handles.use_side(side)
+        return inner
+
+    def with_handles(self, handles: "CallHandles") -> "ServerContext":
+        """Make the same context for a handler that takes handles."""
+        inner = copy.copy(self)
+        inner.handles = handles
         return inner
 
     def let_through(self, kind: "CallKind", name: str, arguments: Mapping[str, Any]) -> None:
@@ -363,6 +376,10 @@ class ServerContext(Context[Any]):
             )
         # The snapshots of running requests do not change.
         await self.dispatcher.store_value(key, value)
+
+    async def save(self, handle: object) -> None:
+        """Store a handle at once; see `Context`."""
+        await self._on_trio(self.request.running.handles.save, self, handle)
 
     # Questions and tasks
 

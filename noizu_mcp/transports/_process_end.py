@@ -30,13 +30,16 @@ OVERDUE: Final = 1
 LAST_WORDS: Final = 1.0
 
 
-def _nothing() -> None:
+def do_nothing(*_: object) -> None:
     """Do nothing in the signal handler."""
 
 
 @contextmanager
 def ending_on_signals(
-    end: Callable[[], object], at_once: Callable[[], object] = _nothing
+    end: Callable[[], object],
+    at_once: Callable[[], object] = do_nothing,
+    *,
+    again: Any = signal.SIG_DFL,
 ) -> Iterator[None]:
     """Call a function in the loop on the first SIGINT or SIGTERM.
 
@@ -46,6 +49,7 @@ def ending_on_signals(
     Args:
         end: The function.
         at_once: A second function, called in the signal handler, without waiting for the loop.
+        again: Handles the next signals, in the place of the default action.
     """
     token = trio.lowlevel.current_trio_token()
     ours = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
@@ -53,7 +57,7 @@ def ending_on_signals(
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         for each in ours:
             # In the signal handler, not in the loop, which may be blocked.
-            signal.signal(each, signal.SIG_DFL)
+            signal.signal(each, again)
         at_once()
         token.run_sync_soon(end)
 
@@ -100,6 +104,14 @@ def _handling(signals: Iterable[signal.Signals], handler: Any) -> Iterator[None]
             # Not if another handler was installed in the meantime.
             if signal.getsignal(each) is handler:
                 signal.signal(each, former)
+
+
+@contextmanager
+def calling_on_hangup(function: Callable[[], object]) -> Iterator[None]:
+    """Call a function in the loop on each SIGHUP, which then does not end the process."""
+    call = soon(function)
+    with _handling([signal.SIGHUP], lambda *_: call()):
+        yield
 
 
 def soon(function: Callable[[], object]) -> Callable[[], None]:

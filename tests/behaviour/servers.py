@@ -7,6 +7,7 @@ from typing import Any
 import pantry
 import trio
 from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
+from holding import Holding
 from jobs import Jobs
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
 from passing import PassesOn
@@ -20,6 +21,7 @@ from noizu_mcp.types import Page, ToolDefinition
 
 # The servers of other modules, which tests find here by name.
 __all__ = [
+    "Holding",
     "Punctual",
     "PunctualAlone",
     "PunctualBehind",

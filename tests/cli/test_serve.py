@@ -1,9 +1,18 @@
 """`noizu-mcp run --http`: its options, and its failures."""
 
+import json
+import os
+import signal
+import socket
+from contextlib import ExitStack
+
 import pytest
 
 from noizu_mcp.cli import _serve
 from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
+from noizu_mcp.workers import VARIABLE, open_balance
+
+SECRET = "abcdefghijklmnopqrstuvwxyz012345"
 
 
 @pytest.fixture
@@ -20,7 +29,9 @@ def test_its_defaults(run, served):
     """The default is this machine only, on port 8000."""
     assert run("run", "demo.py:Demo", "--http") == (0, "", "")
     options = (HttpOptions(health=True), HostOptions())
-    assert served == [("127.0.0.1", 8000, *options, {"server": "noizu", "parent": None})]
+    assert served == [
+        ("127.0.0.1", 8000, *options, {"server": "noizu", "parent": None, "worker": None})
+    ]
 
 
 def test_its_words(run, served):
@@ -46,7 +57,9 @@ def test_its_words(run, served):
         health_host="f",
         lead=10.0,
     )
-    assert served == [("::1", 0, options, host_options, {"server": "hypercorn", "parent": 7})]
+    assert served == [
+        ("::1", 0, options, host_options, {"server": "hypercorn", "parent": 7, "worker": None})
+    ]
 
 
 def test_a_unix_socket(run, served):
@@ -77,6 +90,13 @@ def test_a_unix_socket(run, served):
         ("--http --lead nan", "--lead must be seconds from 0 on, not nan"),
         ("--http --grace 0", "--grace must be a number above 0, not 0.0"),
         ("--http --grace x", "argument --grace: invalid float value: 'x'"),
+        ("--workers 2", "--workers needs --http; on stdin and stdout it means nothing"),
+        ("--http --workers 0", "argument --workers: must be a number from 1 to 512, got '0'"),
+        ("--http --workers 513", "argument --workers: must be a number from 1 to 512, got '513'"),
+        ("--http --workers two", "argument --workers: must be a number from 1 to 512, got 'two'"),
+        ("--http --workers -1", "argument --workers: must be a number from 1 to 512, got '-1'"),
+        ("--http --workers 2 --reload", "--reload starts one server again, and --workers several"),
+        ("--http --workers 2 --path=", "--path must be a path that begins with /, not ''"),
         ("--http --reload --path=", "--path must be a path that begins with /, not ''"),
     ],
 )
@@ -114,3 +134,55 @@ def test_reloading_leaves_the_rest_to_another_process(run, served, monkeypatch):
     monkeypatch.setattr("sys.argv", ["noizu-mcp", "run", "x", "--http", "--reload"])
     assert run("run", "demo.py:Demo", "--http", "--reload") == (0, "", "")
     assert (seen, served) == ([(["run", "x", "--http"], "demo.py:Demo")], [])
+
+
+def test_workers_are_started_with_the_same_words(run, served, monkeypatch):
+    """The supervisor serves nothing itself; the status is that of a worker that does not start."""
+    monkeypatch.setattr("sys.argv", ["noizu-mcp", "run", "nowhere.py"])
+    words = ["--http", "--port", "0", "--workers", "2"]
+    status, out, _ = run("run", "demo.py:Demo", *words)
+    assert (status, out, served) == (2, "", [])
+
+
+def test_a_port_that_no_worker_can_have(run, served):
+    """One line says so."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        words = ["--http", "--port", port, "--workers", "2"]
+        status, out, err = run("run", "demo.py:Demo", *words)
+    where = f"http://127.0.0.1:{port}"
+    assert (status, out, served) == (1, "", [])
+    assert err == f"noizu-mcp: cannot listen on {where}: address already in use\n"
+
+
+@pytest.fixture
+def place(monkeypatch):
+    """Make this process a worker, and give it a secret."""
+    before = signal.getsignal(signal.SIGHUP)
+    ends = [*socket.socketpair(), *socket.socketpair()]
+    with ExitStack() as stack:
+        for each in ends:
+            stack.enter_context(each)
+        numbers = {"number": 1, "control": ends[0].fileno(), "hub": ends[2].fileno()}
+        balance = os.dup(stack.enter_context(open_balance(1)).fileno())
+        place = {**numbers, "balance": balance, "listeners": [], "secret": SECRET}
+        monkeypatch.setenv(VARIABLE, json.dumps(place))
+        yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("keys", ["", "keys of the author: ABCDEFGHIJKLMN"])
+@pytest.mark.parametrize("health_port", [None, 9])
+def test_a_worker(run, served, place, monkeypatch, keys, health_port):
+    """It has sealed sessions, and keys; the health port is that of the supervisor."""
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", keys)
+    words = ["--http", "--workers", "2"]
+    if health_port is not None:
+        words += ["--health-port", str(health_port)]
+    assert run("run", "demo.py:Demo", *words) == (0, "", "")
+    (_, _, options, host_options, others), *rest = served
+    assert rest == []
+    assert options == HttpOptions(health=True, seal_sessions=True)
+    assert host_options == HostOptions()
+    assert others["worker"].sockets.descriptors == []
+    assert os.environ["NOIZU_MCP_STATE_KEYS"] == (keys or SECRET)

@@ -37,6 +37,21 @@ def test_what_a_tool_says():
     assert expand([One])[0].task == "optional"
 
 
+def test_a_kit_and_its_methods_say_what_runs_again():
+    """It is an option of tools that run as tasks."""
+
+    class Imports(Toolkit, task="required", restartable=True):
+        @mcp
+        async def one(self): ...
+
+        @mcp(restartable=False)
+        async def two(self): ...
+
+    assert [spec.restartable for spec in expand([Imports])] == [True, False]
+    with pytest.raises(DefinitionError, match=r"restartable: unknown option"):
+        tool(Imports, restartable=True)
+
+
 def test_a_registration_cannot_change_it():
     """They belong to the handler."""
     with pytest.raises(DefinitionError, match=r"task: unknown option"):
@@ -60,6 +75,7 @@ async def with_context(self, args, ctx): ...
     ("options", "call", "text"),
     [
         ({"starts_task": True}, with_context, r".*write task='optional'"),
+        ({"restartable": True}, with_context, r"restartable is for .*write task='optional'"),
         ({"task": "optional", "inline": True}, lambda self: None, r"an inline handler must not"),
         ({"task": "optional", "starts_task": True}, asynchronous, r"starts_task needs an async"),
         (

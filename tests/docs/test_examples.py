@@ -72,7 +72,7 @@ def test_every_example_is_here() -> None:
     """A new example needs a test."""
     tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
     tested |= {"library", "pydantic_shop", "search", "toolkit", "upstream", "weather"}
-    tested |= {"gateway", "petstore"}
+    tested |= {"baskets", "gateway", "petstore"}
     tested |= {"fastapi_app"}  # of `test_application.py`: it serves over HTTP
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
@@ -127,6 +127,29 @@ async def test_toolkit(serve: Open) -> None:
         assert booked.structured == {"text": "Ada, 2 night(s)", "total": 160}
         found = await client.call_tool("catalog", {"category": "files"})
         assert [each["name"] for each in found.structured["tools"]] == ["files.read"]
+
+
+async def test_baskets(serve: Open) -> None:
+    """Handles: made, changed, read, merged and deleted, and a question in between."""
+
+    class Buyer(ClientHandler):
+        async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any]:
+            return Accept({"buy": params["message"] == "Buy this for 9?"})
+
+    async with serve("baskets", handler=Buyer()) as client:
+        one, two = [(await client.call_tool("open_basket")).structured["id"] for _ in range(2)]
+        await client.call_tool("add_item", {"basket": one, "item": "tea", "count": 2})
+        added = await client.call_tool("add_item", {"basket": two, "item": "milk"})
+        assert added.structured == {"id": two, "items": {"milk": 1}}
+        wrong = await client.call_tool("add_item", {"basket": two, "item": "gold"})
+        assert text(wrong) == "No gold here; there are: tea, milk, salt"
+        assert text(await client.call_tool("order", {"basket": one})).startswith("The user does")
+        merged = await client.call_tool("merge", {"source": one, "target": two})
+        assert merged.structured == {"id": two, "items": {"milk": 1, "tea": 2}}
+        assert (await client.call_tool("price", {"basket": one})).is_error
+        assert (await client.call_tool("price", {"basket": two})).structured == 9
+        assert text(await client.call_tool("order", {"basket": two})) == "Ordered for 9"
+        assert (await client.call_tool("price", {"basket": two})).is_error
 
 
 async def test_raw_schema(serve: Open) -> None:

@@ -261,9 +261,10 @@ class Fleet:
         assert task["status"] == "completed", task
         return task["result"]["content"][0]["text"]
 
-    def listen(self, place, *ids, headers=()):
-        """Listen to tasks at a node."""
-        params = {"notifications": {"taskIds": list(ids)}, **KNOWS}
+    def listen(self, place, *ids, uris=(), headers=()):
+        """Listen to tasks and resources at a node."""
+        wanted = {"taskIds": list(ids), "resourceSubscriptions": list(uris)}
+        params = {"notifications": wanted, **KNOWS}
         return self.wires[place].modern(message("subscriptions/listen", params, 1), headers)
 
     def finish(self):
@@ -286,7 +287,7 @@ async def fleet(count=2, backend=None, *, settled=True, http=None, providers=(),
         backend: The backend; None for a new one.
         settled: Wait until the nodes judge each other.
         http: Options of `serving`.
-        providers: Providers of each server.
+        providers: The providers of each server.
         options: Options of the server.
     """
     found = Fleet(backend or Memory())
@@ -309,7 +310,14 @@ def joined(found, line, jobs, http=None, options=(), given=()):
 
     class Work(Server, name="work", version="1", state_keys=KEYS, **dict(options)):
         tools = [jobs]
-        providers = given
+        if given:
+            providers = given
+
+        async def read_resource(self, uri, ctx):
+            return uri
+
+        async def subscribe(self, uri, ctx):
+            found.log.append(("watched", uri))
 
     @asynccontextmanager
     async def serve():

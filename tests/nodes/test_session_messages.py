@@ -59,7 +59,7 @@ def roots_for(question):
 
 
 async def test_a_question_is_answered_at_any_node(autojump_clock):
-    """The handler gets the answer, also one that does not fit into an entry of a log."""
+    """The handler gets the answer, also where it does not fit into an entry of a log."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session(capabilities=ASKED)
         for name in ("Ann", "x" * 100_000):
@@ -70,8 +70,38 @@ async def test_a_question_is_answered_at_any_node(autojump_clock):
             assert text_of(asking) == name[:20]
 
 
+async def test_a_large_answer_waits_for_the_backend(autojump_clock, caplog):
+    """The node of the question fetches it when it can; telemetry sees it there."""
+
+    class Seen(Shop, name="shop", version="1", state_keys=KEYS):
+        pass
+
+    async with fleet(Seen) as nodes:
+        events = []
+        nodes.wires[0].app.server.telemetry.add(events.append)
+        first, second = await nodes.session(capabilities=ASKED)
+        asking = first.open(call("ask"))
+        question = (await asking.event(1))["data"]
+        nodes.lines[0].failing = {"get"}
+        assert (await second.post(answer_to(question, "x" * 100_000))).status == 202
+        await trio.sleep(2)
+        assert not asking.ended.is_set()
+        nodes.lines[0].failing = set()
+        await asking.ended.wait()
+        assert text_of(asking) == "x" * 20
+        asking = first.open(call("ask"))
+        question = (await asking.event(1))["data"]
+        nodes.lines[0].failing = {"get"}
+        assert (await second.post(answer_to(question, "x" * 100_000))).status == 202
+        await trio.sleep(100)
+        nodes.lines[0].failing = set()
+        await trio.sleep(1)
+        assert not asking.ended.is_set()
+        assert events
+
+
 async def test_an_error_is_an_answer(autojump_clock):
-    """A refusal of the client, and one that is malformed, end the wait."""
+    """A refusal of the client, and a malformed answer, end the wait."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session(capabilities=ASKED)
         for answer, status in (
@@ -158,12 +188,17 @@ async def test_a_batch_is_divided(autojump_clock):
         assert (await second.post([])).status == 400
 
 
-async def test_answers_to_nobody_are_dropped(autojump_clock):
+async def test_answers_without_a_question_are_dropped(autojump_clock):
     """A malformed request, and an answer to a node that is gone, do nothing."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()
         gone = {"jsonrpc": "2.0", "id": "0123456789abcdef.00.1", "result": {}}
         assert (await first.post(gone)).status == 202
+        nodes.lines[0].failing = {"get"}
+        assert (await first.post(gone)).status == 202
+        nodes.lines[0].failing = set()
+        assert (await first.post({**gone, "id": "in:all.1"})).status == 202
+        assert not [name for name in nodes.backend._streams if "0123456789abcdef" in name]
         assert (await first.post({"jsonrpc": "2.0", "method": 1, "id": 3})).status == 400
         assert (await second.post({"jsonrpc": "2.0", "id": None, "result": {}})).status == 400
         assert error_of(await second.post(call("unknown")))[0] == -32602

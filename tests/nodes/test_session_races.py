@@ -111,6 +111,7 @@ async def test_a_copy_that_is_dropped_under_a_request_is_made_again(autojump_clo
         await trio.sleep(0.5)
         (copy,) = nodes.wires[0].endpoint.sessions
         copy.evict()
+        copy.evict()  # a second end does nothing
         await request.ended.wait()
         assert text_of(request) == "[]"
         backend.seconds = 0
@@ -236,14 +237,13 @@ async def test_a_node_writes_again_until_it_can(autojump_clock):
         for session in (one, two):
             assert text_of(await session.post(call("get"))) == "[]"
         (three,) = await big.session()
-        await small.at(0, two).post(call("get"))
-        big.wires[0].endpoint.sessions.end(three.served)
-        small.lines[0].failing = {"get", "put"}
+        again = small.at(0, two)
+        await again.post(call("get"))
+        big.wires[0].endpoint.sessions.end(two.served)
         backend.clear()
-        await trio.sleep(2)
-        small.lines[0].failing = set()
-        await trio.sleep(2)
         assert text_of(await one.post(call("get"))) == "[]"
+        assert text_of(await three.post(call("get"))) == "[]"
+        assert text_of(await again.post(call("get"))) == "[]"
 
 
 async def test_a_sweep_without_memory(autojump_clock):
@@ -320,20 +320,93 @@ async def test_a_keeper_that_cannot_hand_over(autojump_clock):
         assert nodes.wires[1].app.server.hooks == []
 
 
+async def test_unsubscribe_at_the_keeper_and_elsewhere_at_a_time(autojump_clock):
+    """The hook runs once."""
+    backend = Slow(lease=LEASE)
+    async with fleet(Watched, backend=backend) as nodes:
+        sessions = await nodes.session()
+        await sessions[0].post(watch())
+        await sessions[1].post(call("get"))
+        backend.seconds = 0.1
+        async with trio.open_nursery() as nursery:
+            for session in sessions:
+                nursery.start_soon(session.post, watch("unsubscribe"))
+        backend.seconds = 0
+        await settled()
+        hooks = [wire.app.server.hooks for wire in nodes.wires]
+        assert hooks == [["subscribe", "unsubscribe"], []]
+
+
+async def test_only_what_a_dead_node_kept_is_kept_anew(autojump_clock):
+    """Not what a third node keeps; and not while the backend cannot be asked."""
+    async with fleet(Watched, 3) as nodes:
+        first, second, third = await nodes.session()
+        await first.post(watch())
+        await third.post(message("resources/subscribe", {"uri": "shop:///shelf"}, 3))
+        await second.post(call("get"))
+        await trio.sleep(LEASE)
+        nodes.lines[0].cut()
+        await trio.sleep(LEASE + 2)
+        server = nodes.wires[1].app.server
+        nodes.lines[1].failing = {"get"}
+        await second.post(call("get"))
+        await settled()
+        assert server.hooks == []
+        nodes.lines[1].failing = set()
+        await second.post(call("get"))
+        await settled()
+        assert server.hooks == ["subscribe"]
+        nodes.lines[0].mend()
+
+
+async def test_a_reader_that_missed_its_end(autojump_clock):
+    """A node that hears nothing of the new reader finds it in the record."""
+    async with fleet(Watched, limits={"session_idle": 100.0}) as nodes:
+        first, second = await nodes.session()
+        stream = first.get()
+        await settled()
+        nodes.lines[0].failing = {"read"}
+        await trio.sleep(6)
+        second.get()
+        await trio.sleep(60)
+        assert stream.complete
+        nodes.lines[0].failing = set()
+
+
+async def test_a_session_that_ends_while_init_runs_elsewhere(autojump_clock):
+    """A request that waits for it is answered."""
+
+    class Slowly(Shop, name="shop", version="1", state_keys=KEYS):
+        async def init(self, ctx):
+            await trio.sleep(5)
+
+    async with fleet(Slowly) as nodes:
+        first, second = await nodes.session()
+        waiting = [first.open(call("get")), second.open(call("get"))]
+        await trio.sleep(1)
+        await nodes.backend.delete(f"s:{digest_of(first.id)}")
+        for each in waiting:
+            await each.ended.wait()
+            assert error_of(each)[0] == -32603
+
+
 async def test_any_change_of_the_log_is_told(autojump_clock):
     """A node that had too many changes says that anything may have changed."""
     async with fleet(Watched) as nodes:
         first, second = await nodes.session()
         await first.post(watch())
+        server = nodes.wires[0].app.server
+        for kind in ("tools", "prompts", "resources"):
+            server.notify_changed(kind)
         nodes.wires[0].endpoint.app.running.node.tell("changed", None)
         await trio.sleep(1)
         stream = second.get()
         await settled()
-        assert len(stream.messages) == 4
+        assert len({each["method"] for each in stream.messages}) == 4
 
 
 async def test_a_log_that_is_long_is_not_read(autojump_clock):
-    """A client that was away for long, or says so, is told that anything may have changed."""
+    """A client that was away for long, or says so, hears that anything may have changed."""
     async with fleet(Watched) as nodes:
         first, second = await nodes.session()
         for number in range(1100):
@@ -345,7 +418,7 @@ async def test_a_log_that_is_long_is_not_read(autojump_clock):
 
 
 async def test_readers_that_replace_each_other_at_once(autojump_clock):
-    """The last one is told of changes, and the others end."""
+    """The last one gets the changes, and the others end."""
     backend = Slow(lease=LEASE)
     async with fleet(Watched, backend=backend) as nodes:
         _, second = await nodes.session()

@@ -112,7 +112,7 @@ async def test_changes_of_each_node_are_told_where_the_reader_is(autojump_clock)
 
 
 async def test_a_change_here_reaches_the_reader_at_any_node(autojump_clock):
-    """Only this session is told, also where nobody reads yet."""
+    """Only this session gets it, also before it has a reader."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()
         other = (await nodes.session())[1].get()
@@ -164,7 +164,7 @@ async def test_changes_between_two_get_streams_are_told_on_the_second(autojump_c
 
 
 async def test_a_lost_place_is_told_of_everything(autojump_clock):
-    """An id with another position, and one that is malformed, mean any change."""
+    """An id with another position, and a malformed id, mean any change."""
     async with fleet(Shop) as nodes:
         first, second = await nodes.session()
         await first.post(watch())
@@ -207,6 +207,7 @@ async def test_messages_of_init_wait_for_the_reader(autojump_clock):
 
     async with fleet(Talks) as nodes:
         first, second = await nodes.session()
+        await second.post(message("ping", {}, 1))
         await settled()
         stream = first.get()
         await trio.sleep(3)
@@ -418,6 +419,7 @@ async def test_an_unknown_event_is_refused(autojump_clock):
         for session, wrong in (
             (other, last),
             (second, "nonsense"),
+            (second, "a.b-1"),
             (second, "a.b-x"),
             (second, "é.b-1"),
             (second, f"{'a' * 600}.b-1"),
@@ -461,6 +463,8 @@ async def test_a_node_that_drains_hands_its_answers_over(autojump_clock):
     async with fleet(Shop, 1) as staying:
         async with fleet(Shop, 1, staying.backend) as leaving:
             (session,) = await leaving.session()
+            for number in range(40):
+                session.open(call("count", {"to": 1, "wait": 1}, f"n{number}"))
             last = await leave_after(session, call("count", {"to": 3, "wait": 0.9}), 1)
         again = Session(staying.wires[0], session.id, "2025-11-25", ()).get(last)
         await again.ended.wait()

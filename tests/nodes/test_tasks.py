@@ -312,7 +312,7 @@ async def test_after_an_outage_a_task_that_was_given_up_runs_again_here(autojump
 
 
 async def test_in_an_outage_own_tasks_are_served(autojump_clock):
-    """An end is told once it is stored; new tasks are refused, or run in their request."""
+    """Clients see an end once it is stored; new tasks are refused, or run in their request."""
     async with fleet() as them:
         id_ = await them.begin(0, "work")
         listener = them.listen(0, id_)
@@ -641,7 +641,17 @@ async def test_a_listener_that_leaves_is_forgotten(autojump_clock):
         assert await them.failure(1, id_) == UNKNOWN
 
 
-async def test_after_a_gap_the_state_is_told(autojump_clock):
+async def test_a_listener_may_want_resources_as_well(autojump_clock):
+    """The server is asked once for each."""
+    async with fleet() as them:
+        id_ = await them.begin(0, "work")
+        listener = them.listen(1, id_, "none", uris=["x:1"])
+        granted = (await listener.event(0))["data"]["params"]["notifications"]
+        assert granted == {"taskIds": [id_], "resourceSubscriptions": ["x:1"]}
+        assert them.log == [("work", 0, 1), ("watched", "x:1")]
+
+
+async def test_after_a_gap_a_listener_gets_the_state(autojump_clock):
     """A message about a change may have been dropped."""
     async with fleet() as them:
         id_ = await them.begin(0, "work")

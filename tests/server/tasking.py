@@ -10,10 +10,10 @@ from noizu_mcp.types import ClientCapabilities
 KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}}, elicitation={})
 
 
-async def start(client, tool):
+async def start(client, tool, **arguments):
     """Call a tool as a task; return the parameters that name the task."""
     with pytest.raises(TaskStarted) as started:
-        await client.call_tool(tool)
+        await client.call_tool(tool, arguments)
     await trio.testing.wait_all_tasks_blocked()
     return {"taskId": started.value.task.task_id}
 

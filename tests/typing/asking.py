@@ -37,6 +37,7 @@ class Book(Tool):
         assert_type(said.text, str)
         assert_type(await ctx.list_roots(), list[Root])
         assert_type(ctx.request_state, str | None)
+        assert_type(ctx.attempt, int)
         if ctx.request_state is None:
             return InputRequired({"who": InputRequest("roots/list")}, state="asked")
         return answer.action

@@ -17,13 +17,16 @@ from ...schema import (
     has_fields,
     header_paths,
     output_annotation,
+    read_handle,
     read_parameters,
     read_raw,
     read_shape,
+    take_handle,
 )
 from ...types import Content, ToolResult
 from ..handlers._handler import Handler
 from ..handlers._signature import UNRESOLVED, declares_input, mentions
+from ._handles import describe_handles
 from ._statement import Declaration
 
 #: The JSON type of a result by its annotation; only of types whose results have no other one.
@@ -70,6 +73,7 @@ class ClassSchemas:
     Attributes:
         input: The declared arguments, any object if there is a handler and no declaration.
         output: The declared structured content, or None. Both are of no use after problems.
+        handles: The class of each parameter that takes a handle.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class ClassSchemas:
         self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
         self._on_function = on_function
         self._given: dict[SchemaSide, object] = {}
+        self.handles: dict[str, type] = {}
         # Nearest first: a class, its bases and mixins.
         places: list[Mapping[str, object]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
@@ -96,15 +101,20 @@ class ClassSchemas:
             self.input = (self.input if has_input else self._arguments(handler)) or open_object()
             self._check_annotations(handler)
             self.output = self.output if has_output else self._returned(handler)
+            self._check_handles(handler, options)
 
     def parts(self) -> dict[str, Any]:
         """Return the fields of `Declared` that the schemas make."""
         shape, output = self.input or open_object(), self.output
         # Found here, once: basic/transports of 2026-07-28 has each call compared with its headers.
         mirrored = header_paths(shape.schema)
+        schema, handles = shape.schema, self.handles
+        if handles:
+            schema = describe_handles(schema, handles, {})
+        fields = {"input": shape, "output": output, "mirrored": mirrored, "handles": handles}
         return {
-            "members": {"input_schema": shape.schema, "output_schema": output and output.schema},
-            "fields": lambda _: {"input": shape, "output": output, "mirrored": mirrored},
+            "members": {"input_schema": schema, "output_schema": output and output.schema},
+            "fields": lambda _: fields,
         }
 
     def _declared(
@@ -155,7 +165,8 @@ class ClassSchemas:
     def _arguments(self, handler: Handler) -> Shape | None:
         """Read the input that a signature declares: any object if it declares none."""
         if handler.properties:
-            found = read_parameters(handler.function, handler.properties, **self._reading)
+            properties = list(map(self._take_handle, handler.properties))
+            found = read_parameters(handler.function, properties, **self._reading)
             return self._keep(self._method, found)
         p = handler.taking("args")
         if p is None:
@@ -167,6 +178,33 @@ class ClassSchemas:
             return open_object()
         found = read_shape(p.annotation, **self._reading)
         return self._keep(f"{self._method}.args", found)
+
+    def _take_handle(self, p: inspect.Parameter) -> inspect.Parameter:
+        """Return a property of the input. The property of a handle is a text, its id."""
+        annotation, cls = take_handle(p.annotation)
+        if cls is None:
+            return p
+        self.handles[p.name] = cls
+        self._read_handle(cls)
+        return p.replace(annotation=annotation)
+
+    def _read_handle(self, cls: type) -> None:
+        # Its statement could not report names that were defined later.
+        _, faults, _ = read_handle(cls)
+        self._declaration.faults(cls.__name__, faults, self._method)
+
+    def _check_handles(self, handler: Handler, options: Mapping[str, object]) -> None:
+        """Refuse options that do not fit the handles of a tool."""
+        returned = self.output.handles if self.output else ()
+        if handler.mode == "inline" and (self.handles or returned):
+            text = "an inline handler must not wait, and a handle is loaded and stored; leave out"
+            self._declaration.problem(f"{self._method}.inline", f"{text} inline", self._method)
+        hints = options.get("annotations")
+        taken = tuple(self.handles.values())
+        if getattr(hints, "read_only_hint", None) and not set(returned) <= set(taken):
+            text = "a tool with read_only_hint stores nothing, so a handle that it returns has no"
+            text += " id; leave the hint out"
+            self._declaration.problem(f"{self._method}.annotations", text, self._method)
 
     def _check_annotations(self, handler: Handler) -> None:
         """Refuse annotations that contradict what is declared: one of the two would be ignored."""

@@ -5,6 +5,7 @@ the options: an option that is given becomes the field.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from ..._errors import DefinitionError, McpError, Problem
@@ -127,6 +128,8 @@ class ToolSpec(Bound):
         starts_task: True if the handler begins the task by itself.
         restartable: True if its task runs again after its node is gone.
         mirrored: The path of each property that an HTTP header mirrors, by the header.
+        handles: The class of each parameter that takes a handle.
+        sources: The names of the tools that return a handle of each of these classes.
     """
 
     category: str | None = None
@@ -142,6 +145,13 @@ class ToolSpec(Bound):
     starts_task: bool = False
     restartable: bool = False
     mirrored: Mapping[str, tuple[str, ...]]
+    handles: Mapping[str, type] = MappingProxyType({})
+    sources: Mapping[type, tuple[str, ...]] = MappingProxyType({})
+
+    @property
+    def is_read_only(self) -> bool:
+        """True if the tool has the hint that it changes nothing."""
+        return self.annotations is not None and self.annotations.read_only_hint is True
 
 
 class Readable(Bound):

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from ... import schema
-from ..._errors import ProtocolError, ToolError
+from ..._errors import ProtocolError, ToolError, UnsavedHandle
 from ..._limits import DEFAULTS
 from ..._util import json_text
 from ...schema import Shape, Violation, describe, dump_value, find_not_json
@@ -106,9 +106,14 @@ def to_result(spec: ToolSpec | None, value: object) -> CheckedResult:
     Returns:
         The result; and None, or the log entry about a value that could not be sent. With an output
         schema the result has structured content that fits, or `is_error`.
+
+    Raises:
+        UnsavedHandle: The value has a handle that is not stored yet.
     """
     try:
         return _to_result(spec, value)
+    except UnsavedHandle:
+        raise
     except Exception as error:  # the value is the author's; dumping and encoding may raise anything
         return _broken(spec, repr(error))
 

@@ -18,6 +18,7 @@ import attrs
 
 from ..._util import json_text
 from ..._value import JSONObject
+from ..declare._handles import is_handle
 from ..declare._nodes import Object, find_named
 
 #: The classes whose values are JSON already.
@@ -74,13 +75,18 @@ def dump_value(value: Any) -> Any:
 
 def register(node: Object) -> None:
     """Register the dump function of a class; only its form knows names and absence."""
-    if node.make == "dict":
-        return
+    # A handle writes its id itself.
+    if node.make != "dict" and not is_handle(node.cls):
+        _by_class[node.cls] = dump_fields(node)
+
+
+def dump_fields(node: Object) -> Callable[[Any], JSONObject]:
+    """Return the function that writes the fields of an instance of a class."""
     fields = [
         (field.attribute, field.name, not (field.required or field.may_be_null))
         for field in node.fields
     ]
-    _by_class[node.cls] = _by_attributes(fields)
+    return _by_attributes(fields)
 
 
 def _choose(cls: type) -> Dump:
@@ -121,7 +127,7 @@ def _choose_kind(cls: type) -> Dump:
     return find_named(cls, _NAMED) or _refuse
 
 
-def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
+def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Callable[[Any], JSONObject]:
     """Return a dumper by attribute; a field marked True is left out while it is None."""
     named = tuple(fields)
 

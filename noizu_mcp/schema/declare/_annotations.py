@@ -20,6 +20,7 @@ from typing import (
 from typing import Union as TypingUnion
 
 from ._classes import PROBLEMS, is_class_form, is_pydantic, read_class
+from ._handles import is_handle
 from ._nodes import Array, Map, Node, Object, Scalar, ScalarChoice, Tuple, Union, text_format
 from ._resolve import NameScope, substitute
 from ._state import ParseState
@@ -66,12 +67,23 @@ def _of_class(state: ParseState, annotation: object, cls: type, scope: NameScope
     if is_pydantic(cls):
         return state.pydantic_node(substitute(annotation, scope)[0])
     if is_class_form(cls):
+        if is_handle(cls):
+            _check_handle(state, cls)
         arguments = [substitute(each, scope) for each in get_args(annotation)]
         return read_class(state, cls, tuple(arguments))
     for classes, reader in _COLLECTIONS:
         if cls in classes:
             return reader(state, cls, get_args(annotation), scope)
     return _unsupported(state, annotation)
+
+
+def _check_handle(state: ParseState, cls: type) -> None:
+    if not (state.output or state.undecided):
+        name = cls.__name__
+        text = f"{name} is a handle, and a call takes it as a parameter of its own: write {name},"
+        state.fault(
+            f"{text} or {name} | None, as the type of a parameter; elsewhere str for its id"
+        )
 
 
 def _unsupported(state: ParseState, annotation: object) -> Node:

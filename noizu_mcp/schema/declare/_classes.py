@@ -19,11 +19,12 @@ import attrs
 from ..._class_body import BodyMeta
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
-from ._nodes import MISSING, Object, ObjectField
+from ._handles import RECORD, is_handle
+from ._nodes import MISSING, Object, ObjectField, Scalar
 from ._resolve import KEPT, NameScope, Types, class_scope, field_scopes, may_be_none, type_arguments
 from ._state import ParseState
 
-#: On a class that `freeze` made: its problems, as pairs of a field name and a text.
+#: On a class that `define` made: its problems, as pairs of a field name and a text.
 PROBLEMS = "__mcp_problems__"
 # Keys of the metadata of its attributes: the marker; True if None stands for absence; the default
 # that its factory copies.
@@ -32,6 +33,8 @@ _IMPLICIT = "noizu_mcp.implicit"
 _DEFAULT = "noizu_mcp.default"
 
 _CLASS_VARIABLE = re.compile(r"""['"]?(\w+\.)*ClassVar\b""")
+#: The keywords that a class statement takes, by whether the class is frozen.
+_TAKES = {True: "a Schema class takes none", False: "a Handle class takes ttl and max_size"}
 # Values without annotation that are members of any class.
 _MEMBERS = (FunctionType, property, classmethod, staticmethod)
 # Types of defaults that are copied.
@@ -40,12 +43,14 @@ _CONTAINERS = (list, dict, set)
 _PLAIN_DEFAULTS = (str, int, float, bool, NoneType, Enum, tuple)
 
 
-def freeze(
+def define(
     cls: type,
     keywords: Mapping[str, object] | None = None,
     found: Iterable[tuple[str, str]] = (),
+    *,
+    frozen: bool = True,
 ) -> None:
-    """Make a class a frozen attrs class, in place, from its annotations.
+    """Make a class an attrs class, in place, from its annotations.
 
     Never raises. Its problems are kept on the class.
 
@@ -53,13 +58,11 @@ def freeze(
         cls: The class; the default values leave its namespace.
         keywords: The keywords of the class statement; each is a problem.
         found: Other problems of the statement: names of fields, each with a text.
+        frozen: True if its instances cannot change.
     """
     problems = [
         *found,
-        *(
-            ("", f"unknown class keyword {name!r}; a Schema class takes none")
-            for name in keywords or ()
-        ),
+        *(("", f"unknown class keyword {name!r}; {_TAKES[frozen]}") for name in keywords or ()),
     ]
     setattr(cls, KEPT, {})
     these = _attributes(cls, problems)
@@ -70,7 +73,7 @@ def freeze(
             problems.extend(unannotated(cls))
             break
     try:
-        attrs.define(cls, these=these, frozen=True, slots=False, kw_only=True)
+        attrs.define(cls, these=these, frozen=frozen, slots=False, kw_only=True)
     except Exception as error:
         problems.append(("", f"cannot be made an attrs class: {error}"))
     setattr(cls, PROBLEMS, tuple(problems))
@@ -177,6 +180,9 @@ def is_plain(cls: type, *, empty: bool = False) -> bool:
     if cls.__module__ == "builtins":
         return False
     own = vars(cls)
+    # `Handle` itself, whose subclasses have the fields.
+    if RECORD in own:
+        return False
     declared = bool(get_annotations(cls)) or any(isinstance(v, Marker) for v in own.values())
     return "__init__" not in own and "__new__" not in own and (declared or empty)
 
@@ -206,7 +212,7 @@ def read_class(
             node.recursive = node.recursive or id(node) in state.open
             return node
     if is_plain(cls, empty=True) and not attrs.has(cls):
-        freeze(cls)
+        define(cls)
     if not state.output and (lacking := getattr(cls, "__abstractmethods__", ())):
         with state.at(None, cls):
             text = f"{cls.__name__} has no {', '.join(sorted(lacking))}, which is abstract"
@@ -224,6 +230,7 @@ def read_class(
         with state.at(name or None, cls):
             state.fault(text)
     state.open.add(id(node))
+    node.fields.extend(_id_field(state, cls))
     node.fields.extend(_fields(state, cls, type_arguments(cls, args)))
     state.open.discard(id(node))
     seen: set[str] = set()
@@ -234,6 +241,14 @@ def read_class(
         seen.add(field.name)
     _describe(cls, node)
     return node
+
+
+def _id_field(state: ParseState, cls: type) -> Iterator[ObjectField]:
+    """Yield the id of a handle, which only a result shows."""
+    if is_handle(cls):
+        state.sided = True
+        if state.output:
+            yield ObjectField("id", Scalar("string"), keyword=None, required=True)
 
 
 def _make(cls: type, *, risky: bool) -> str:

@@ -47,6 +47,7 @@ class ParseState:
         headers: True after a field with a header.
         titled: True after a title, of a field or of a choice.
         sided: True after a type whose input and output have different schemas.
+        undecided: True for the statement of a class that may become an input or a part of a result.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class ParseState:
         strict: bool = False,
         descriptions: Mapping[str, str] | None = None,
         types: Types = NO_TYPES,
+        undecided: bool = False,
     ) -> None:
         self.types = types
         self._infer = infer
         self.output = output
+        self.undecided = undecided
         self.strict = strict
         self.descriptions = descriptions or {}
         self.faults: list[Fault] = []

@@ -12,9 +12,10 @@ order, and each stage may end the call:
    and of a mounted server. They see the arguments as sent, and run before code of the tool.
 5. `read_arguments`: the arguments match the schema. An override gets them unvalidated. Invalid
    arguments do not wait for a slot.
-6. Time and `max_concurrency`: waiting for a slot counts towards the timeout.
+6. Time, handles and `max_concurrency`: waiting for a handle or for a slot counts towards the
+   timeout. Handles come first: a call that waits for one occupies no slot.
 7. `run`: the handler runs, and runs again while it returns `InputRequired`; `convert` turns its
-   value into an answer, and `limit_size` limits the size of the answer.
+   value into an answer, its handles are stored, and `limit_size` limits the size of the answer.
 
 `finish` runs all stages from the second on, for code that waits for the result: a handler
 (`NestedCall`) or an override (`DefaultCall`). A request (`RequestedCall`, made by `call_tool`) runs
@@ -34,7 +35,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ..._errors import Denied, InsufficientScope, McpError
+from ..._errors import Denied, InsufficientScope, McpError, UnsavedHandle
 from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec, prepare, to_result
 from ...engine import (
@@ -50,7 +51,7 @@ from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
 from ..threads._abandoned import TooManyAbandoned
 from ..threads._fair_limiter import ClientShare, QueueFull
-from ._concurrency_limit import one_of
+from ._concurrency_limit import in_slot
 from ._invoke import ASKED, CRASHED, TIMED_OUT, failure, invoke_handler, settle
 from ._result_size import LARGE, bounded, size_of
 from ._time_limit import OutOfTime, in_time
@@ -256,19 +257,14 @@ class ToolCall(abc.ABC):
         try:
             if spec is None or self.overridden:
                 value = await settle(self._call_override, request)
+            elif spec.handles:
+                return await request.running.handles.run(self, spec)
             else:
-                invoke = partial(spec.invoke, self.args, self._given(spec))
-                handler = partial(invoke_handler, self, spec.mode, spec.source, invoke)
-                # A handler without ctx cannot read the answers of the next round.
-                answered = request if spec.takes_context else None
-                # Checked before a context manager is made: most tools have no limit.
-                if spec.max_concurrency is None:
-                    value = await settle(handler, answered)
-                else:
-                    slots = self.server.registry.slots(spec, self.server.options.limits.call_queue)
-                    async with one_of(slots.of(request.envelope.origin.client)):
-                        value = await settle(handler, answered)
-            return self.limit_size(self.convert(value))
+                value = await self.invoke(spec, partial(spec.invoke, self.args, self._given(spec)))
+            try:
+                return self.limit_size(self.convert(value))
+            except UnsavedHandle:
+                return await request.running.handles.answer(self, value)
         except QueueFull:
             text = f"{self.name} is busy: too many calls wait for it; try again later"
             return ToolResult.error(text)
@@ -278,6 +274,17 @@ class ToolCall(abc.ABC):
             if not is_crash(error):
                 raise
             return failure(self.server, self._source, error)
+
+    def invoke(self, spec: ToolSpec, invoke: Callable[[], Any]) -> Awaitable[Any]:
+        """Call the handler with `invoke`, in a slot if the tool has `max_concurrency`."""
+        handler = partial(invoke_handler, self, spec.mode, spec.source, invoke)
+        # A handler without ctx cannot read the answers of the next round.
+        answered = self.request if spec.takes_context else None
+        if spec.max_concurrency is None:
+            return settle(handler, answered)
+        slots = self.server.registry.slots(spec, self.server.options.limits.call_queue)
+        share = slots.of(self.request.envelope.origin.client)
+        return in_slot(share, partial(settle, handler, answered))
 
     def _call_override(self) -> Awaitable[Any]:
         return run_user_code(self.server.call_tool(self.name, self.arguments, self.context))
@@ -429,30 +436,24 @@ class RequestedCall(ToolCall):
             task_start = self._prepare_task(self, self._request, spec)
             if task_start.enter():
                 return None
-            if task_start.waits:
-                # As before the policies.
-                if self._request.resume_rounds():
-                    return None
-                self._request.serve_with(spec)
-                return partial(self._begin_stored, task_start)
+        if self._request.resume_rounds():
+            return None
+        if task_start is not None and task_start.waits:
+            self._request.serve_with(spec)
+            return partial(self._begin_stored, task_start)
         return self._begin_in_request(task_start)
 
     async def _begin_stored(self, task_start: "CallTaskStart") -> None:
         """Begin the call as a task that all nodes can find, or else in the request."""
         try:
-            if await task_start.enter_stored():
-                return
-            work = self._begin_in_request(task_start)
-            if work is not None:
-                await work()
+            if not await task_start.enter_stored():
+                await self._begin_in_request(task_start)()
         except BaseException as error:
             if not is_crash(error):
                 raise
             self._request.send_failure(error)
 
-    def _begin_in_request(self, task_start: "CallTaskStart | None") -> Job | None:
-        if self._request.resume_rounds():
-            return None
+    def _begin_in_request(self, task_start: "CallTaskStart | None") -> Job:
         self._request.limit_time(self.spec)
         return self._answer if task_start is None else task_start.leaving(self._answer)
 

@@ -5,17 +5,18 @@ released it while the handler asks the client. Without the last state, calls tha
 would block all others, and a tool with one slot could deadlock when its question leads to another
 call. `_asking` counts the questions: the first one releases the token, the last answer acquires one
 again. The token belongs to the slot, not to a task, since several tasks of one handler may ask.
-Every exit of `one_of` releases the token, so a cancelled call leaves nothing behind.
+Every exit of `in_slot` releases the token, so a cancelled call leaves nothing behind.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 
 from ..threads._fair_limiter import ClientShare
+
+Result = TypeVar("Result")
 
 
 class Slot:
@@ -84,12 +85,12 @@ class Slot:
 current_slot: Final[ContextVar[Slot | None]] = ContextVar("slot", default=None)
 
 
-@asynccontextmanager
-async def one_of(share: ClientShare) -> AsyncIterator[None]:
-    """Run the block with a slot. While the block asks the client, another call may use the slot.
+async def in_slot(share: ClientShare, work: Callable[[], Awaitable[Result]]) -> Result:
+    """Run work with a slot. While the work asks the client, another call may use the slot.
 
     Args:
         share: The tokens of the tool, as this client may use them.
+        work: The work.
 
     Raises:
         QueueFull: Too many calls wait.
@@ -98,7 +99,7 @@ async def one_of(share: ClientShare) -> AsyncIterator[None]:
     await slot.take(again=False)
     token = current_slot.set(slot)
     try:
-        yield
+        return await work()
     finally:
         current_slot.reset(token)
         slot.give_back()

@@ -437,9 +437,7 @@ async def _find_and_run(
 ) -> JSONMapping:
     running, params = ctx.running, ctx.request.params or {}
     if running.server.registry.providers is not None:
-        outdated = running.provider_lists.find_outdated(ctx.request, ctx.context)
-        if outdated is not None:
-            await running.provider_lists.prepare(ctx.context, outdated)
+        await running.provider_lists.prepare(ctx.context, "tools")
     name, arguments = params["name"], params.get("arguments") or {}
     call = RequestedCall(ctx, name, arguments, OfferedTask)
     call.find()

@@ -428,10 +428,20 @@ class Node:
         Raises:
             BackendUnavailable: The backend cannot answer now.
         """
-        if node == self.id or trio.current_time() - self._steady_since < self.backend.lease:
-            return False
-        # Not `alive`: a node may have begun since the last renewal.
-        return await self.backend.get(f"{_ALIVE}:{node}") is None
+        is_steady = trio.current_time() - self._steady_since >= self.backend.lease
+        return is_steady and node != self.id and not await self._has_lease(node)
+
+    async def is_alive(self, node: str) -> bool:
+        """Tell whether a node is alive, or was at the last renewal.
+
+        Raises:
+            BackendUnavailable: The backend cannot answer now.
+        """
+        # It may have begun since then.
+        return node in self.alive or await self._has_lease(node)
+
+    async def _has_lease(self, node: str) -> bool:
+        return await self.backend.get(f"{_ALIVE}:{node}") is not None
 
     async def is_forgotten(self) -> bool:
         """Tell whether the backend has lost its data, which a changed epoch may show later.

@@ -64,8 +64,13 @@ class Records:
 
     def open(self, key: str, data: bytes) -> Any:
         """Open the sealed value of a key; None if it cannot be opened."""
+        text = self.unseal(key, data)
+        return None if text is None else parse_json(text)
+
+    def unseal(self, key: str, data: bytes) -> bytes | None:
+        """Return the JSON text that was sealed for a key; None if it cannot be opened."""
         try:
-            return parse_json(self._cipher.decrypt(data, key.encode()))
+            return self._cipher.decrypt(data, key.encode())
         except ValueError as error:
             # The kind of the key only: the rest tells which session or task it is.
             kind = key.partition(":")[0]

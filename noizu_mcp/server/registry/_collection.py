@@ -41,6 +41,8 @@ class CollectionKind(NamedTuple):
         key: The member of a definition with the name: `name` or `uri`.
         adapt: Converts a definition to the fields of a revision.
         definition: Returns the class of the definitions, loaded on first use.
+        concerns: Tells whether entries are about each other, so that `connect` has work.
+        connect: Returns the entries by name, with what they say about each other.
     """
 
     name: str
@@ -48,6 +50,8 @@ class CollectionKind(NamedTuple):
     key: str
     adapt: Callable[[JSONMapping, Revision], JSONObject]
     definition: Callable[[], type[Wire]]
+    concerns: Callable[[Iterable[Any]], object] = lambda _: False
+    connect: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 
 
 class _ShownEntries(NamedTuple):
@@ -109,7 +113,7 @@ class Collection(Generic[SpecType]):
         return str(spec.definition[self.kind.key])
 
     def _set(self, specs: dict[str, SpecType]) -> None:
-        self._specs = specs
+        self._specs = self.kind.connect(specs) if self.kind.concerns(specs.values()) else specs
         self._is_read = False
         self._kept: _ShownEntries | None = None
         self.scoped = self.gated = False
@@ -318,6 +322,8 @@ class Collection(Generic[SpecType]):
                 self._specs = dict(self._specs)
                 self._is_read = False
             self._specs.update(new)
+            if self.kind.concerns(specs):
+                self._specs = self.kind.connect(self._specs)
             self._note(specs)
             self._on_change()
 

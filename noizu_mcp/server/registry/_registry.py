@@ -17,6 +17,7 @@ from ..threads._fair_limiter import FairLimiter
 from ._availability import is_available
 from ._collection import Collection, CollectionKind
 from ._directories import make_tree
+from ._handle_sources import concerns_handles, name_sources
 from ._pages import PAGE_SIZE
 from ._provided import Provided
 
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
     from ...skills import SkillSpec
     from ...types import RequireScopes
 
-TOOLS: Final = CollectionKind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
+TOOLS: Final = CollectionKind(
+    "tool",
+    "tools",
+    "name",
+    adapt_tool,
+    lambda: ToolDefinition,
+    concerns_handles,
+    name_sources,
+)
 RESOURCES: Final = CollectionKind(
     "resource", "resources", "uri", adapt_definition, lambda: types.ResourceDefinition
 )

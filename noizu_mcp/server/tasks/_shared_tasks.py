@@ -5,8 +5,8 @@ before the client learns of the task. After that each change is written in the b
 one in `MERGE` seconds, and an end at once. Peers see an end once it is written. A write replaces
 one version of the record. If another version is there, `_reconcile` reads it: only the owner writes
 to the record of a task that runs, so another owner or attempt means that this node was taken for
-dead, and the task is given up without a word. A node whose lease is over writes nothing until it
-has renewed it.
+dead. Then the task is given up: its handler is cancelled, and nothing is written. A node whose
+lease is nearly over writes nothing until it has renewed it.
 
 Other nodes read the record (`find`), and send cancellations and answers to the inbox of the owner.
 After each write all nodes are told the digest of the id, and a node with a follower of the task
@@ -356,7 +356,7 @@ class SharedTasks:
             del self._own[own.key]
 
     def _lose(self, own: _Own) -> None:
-        """Give up a task without a word: its record is not of this node."""
+        """Give up a task, and write nothing: its record belongs to another node or attempt."""
         self.note_drop(own.task)
         self._store.give_up(own.task)
         if self._store.is_followed(own.task.id):
@@ -439,7 +439,7 @@ class SharedTasks:
         return None if stored is None else read_record(stored.value)
 
     async def _is_left(self, key: str, record: TaskRecord) -> bool:
-        """Tell whether nobody runs the task of a record."""
+        """Tell whether no node runs the task of a record."""
         # A node that may be taken for dead must not begin anything.
         if self._is_overdue:
             return False

@@ -6,8 +6,8 @@ earlier, to make room for another. Only a task whose owner has seen the end is r
 unread result is lost. `TaskQuota` counts tasks and bytes, in total and for each principal, at every
 change; the limits of `Limits` bound both. Everything runs in the loop's thread without a checkpoint
 between a check and its effect, so there is no lock and no race. `_sweep` is the only background
-task of the store, and runs only while there are tasks. At a node of many, `TaskShare` is told of
-each change and stores it; a task that runs elsewhere by now is given up without a word.
+task of the store, and runs only while there are tasks. At a node of many, `TaskShare` stores
+each change. A task that another node has taken over is given up without a message to anyone.
 """
 
 import math

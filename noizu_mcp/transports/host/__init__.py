@@ -6,6 +6,7 @@ from ..._util import late as _late
 from ..._util import publish as _publish
 from ._host import Host as Host
 from ._host import serve_asgi as serve_asgi
+from ._listeners import open_listeners as open_listeners
 from ._options import HostOptions as HostOptions
 from ._options import ListenError as ListenError
 

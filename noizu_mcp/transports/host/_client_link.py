@@ -33,7 +33,8 @@ class HostShare:
         nursery: Runs the connections.
         keeps_scope: True if the scope of one request may stay entered for the next one: the
             application enters it before any other, as `HttpApp` does without middleware.
-        stopping: True once connections close after their current answers.
+        stopping: True once connections close after their next answers.
+        dropping: True once connections close that wait for a request.
     """
 
     app: Application
@@ -42,6 +43,7 @@ class HostShare:
     nursery: trio.Nursery
     keeps_scope: bool = False
     stopping: bool = False
+    dropping: bool = False
 
 
 class ClientLink(abc.ABC):

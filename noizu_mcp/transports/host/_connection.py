@@ -123,7 +123,7 @@ class HostConnection(ClientLink):
 
     async def _wait_for_request(self) -> None:
         """Wait for the first bytes of the next request; empty at the end of the connection."""
-        if not self.host.stopping:
+        if not self.host.dropping:
             # the pool closes it when its time is over
             self.host.pool.idle[self] = trio.current_time()
             self.data = await self.wire.receive()
@@ -249,5 +249,5 @@ class HostConnection(ClientLink):
         self.host.pool.idle[self] = inf
         # Closing a socket with unread bytes resets the connection, and the client may lose the
         # answer. When the host ends, it does not wait for clients that have sent everything.
-        if self.closing and (self.owed or not self.host.stopping):
+        if self.closing and (self.owed or not self.host.dropping):
             await self.wire.linger()

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
@@ -24,6 +24,9 @@ from ._options import Application, HostOptions, logger
 from ._pool import ConnectionPool
 from ._tls import make_context
 from ._wire import ClientSocket, TlsClientSocket, TlsContext
+
+if TYPE_CHECKING:
+    from ...workers import Balance, SharedSockets
 
 #: Seconds before a process without room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
@@ -63,6 +66,7 @@ class Host:
         listeners: The listening sockets; closed at the end.
         probes: Paths of the health checks.
         health: The listening sockets for health checks only; closed at the end.
+        balance: The connections of all processes, if several accept from the listening sockets.
 
     Attributes:
         urls: The addresses: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
@@ -79,6 +83,7 @@ class Host:
         listeners: list[ListeningSocket],
         probes: Collection[str],
         health: list[ListeningSocket],
+        balance: "Balance | None",
     ) -> None:
         self.urls: Final = tuple(each.url for each in listeners)
         self.port: Final = listeners[0].port
@@ -92,6 +97,9 @@ class Host:
         self._listeners: Final = listeners
         self._library: Final = _load_library()
         self._stopping: Final = trio.Event()
+        self._accepting: Final = trio.CancelScope()
+        self._shares: list[HostShare] = []
+        self._balance: Final = balance
         limit = _allowed_connections(options.max_connections)
         self._pool: Final[ConnectionPool] = ConnectionPool(limit, options.keep_alive_timeout)
         self._log: Final = ThrottledLog(trio.current_time, logger)
@@ -100,6 +108,18 @@ class Host:
     def connections(self) -> int:
         """The number of connections."""
         return len(self._pool)
+
+    def retire(self) -> None:
+        """Leave new connections to other processes, and close each one after its next answer.
+
+        For a process that another one replaces: idle connections are still open, so a request that
+        is on its way is answered. `stop` closes them.
+        """
+        self._accepting.cancel()
+        if self._balance is not None:
+            self._balance.leave()
+        for each in self._shares:
+            each.stopping = True
 
     def stop(self) -> None:
         """Stop gracefully; `serve_asgi` then returns.
@@ -148,17 +168,17 @@ class Host:
                 probes_only = _only(self._app, self._probes, 503)
                 places = ConnectionPool(KEPT_PLACES, PROBE_TIMEOUT)
                 kept = HostShare(probes_only, few, places, connections)
+                self._shares = [shared, kept]
                 async with trio.open_nursery() as accepting:
-                    for each in self._listeners:
-                        accepting.start_soon(self._accept, each, shared, kept)
+                    accepting.start_soon(self._accept_all, shared, kept)
                     started()
                     await self._stopping.wait()
                     leaving()
                     await trio.sleep(self._options.lead)
-                    accepting.cancel_scope.cancel()
+                    self.retire()
                 for each in self._listeners:
                     each.close()
-                shared.stopping = kept.stopping = True
+                shared.dropping = kept.dropping = True
                 for connection in [*self._pool.idle, *kept.pool.idle]:
                     connection.drop()
                 with trio.move_on_after(grace):
@@ -167,24 +187,43 @@ class Host:
                 connections.cancel_scope.deadline = trio.current_time() + drain
             background.cancel_scope.cancel()
 
-    async def _accept(self, listener: ListeningSocket, *places: HostShare) -> None:
+    async def _accept_all(self, *places: HostShare) -> None:
+        with self._accepting:
+            async with trio.open_nursery() as nursery:
+                for each in self._listeners:
+                    nursery.start_soon(partial(self._accept, each, *places, beside=self._balance))
+
+    async def _accept(
+        self, listener: ListeningSocket, *places: HostShare, beside: "Balance | None" = None
+    ) -> None:
         """Accept connections, each in the first of the places that has room for it."""
+        # If each turn of a busy loop accepted one, many would wait in the system's queue.
+        most = ACCEPTED_AT_ONCE
         while True:
             await listener.wait()
-            try:
-                # If each turn of a busy loop accepted one, many would wait in the system's queue.
-                for _ in range(ACCEPTED_AT_ONCE):
-                    accepted = listener.accept()
-                    if accepted is None:
-                        break
-                    await self._place(*accepted, places)
-            except OSError as error:
-                if error.errno not in _NO_ROOM:
-                    raise
-                self._log.warning("room", "no room for another connection: %s", error.strerror)
-                # A closed connection frees its descriptor at once.
-                if not self._pool.drop_one():
-                    await trio.sleep(NO_ROOM_PAUSE)
+            if beside is not None:
+                most = await beside.wait_turn(len(self._pool))
+            number = await self._accept_some(most, listener, places)
+            if beside is not None:
+                beside.note(number)
+
+    async def _accept_some(
+        self, most: int, listener: ListeningSocket, places: tuple[HostShare, ...]
+    ) -> int:
+        """Accept the connections that wait, at most a number of them; return how many."""
+        number = 0
+        try:
+            while number < most and (accepted := listener.accept()) is not None:
+                number += 1
+                await self._place(*accepted, places)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            self._log.warning("room", "no room for another connection: %s", error.strerror)
+            # A closed connection frees its descriptor at once.
+            if not self._pool.drop_one():
+                await trio.sleep(NO_ROOM_PAUSE)
+        return number
 
     async def _place(
         self, accepted: socket.socket, peer: object, places: tuple[HostShare, ...]
@@ -303,6 +342,7 @@ async def serve_asgi(
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
     probes: Collection[str] = (),
+    shared: "SharedSockets | None" = None,
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.
@@ -325,6 +365,8 @@ async def serve_asgi(
         grace: Seconds for `stopping`.
         probes: Paths of its health checks. They are answered even while `config.max_connections`
             are in use, and on `config.health_port`, which serves nothing else (404).
+        shared: Sockets that listen already, in the place of `host`, `port` and `config.uds`; other
+            processes accept connections from them, too.
         task_status: Started with the `Host` once connections are accepted.
 
     Raises:
@@ -338,13 +380,21 @@ async def serve_asgi(
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
-            listeners = await open_listeners(host, port, options)
+            listeners = await open_listeners(host, port, options, shared)
             health: list[ListeningSocket] = []
             try:
                 if options.health_port is not None:
                     where, plain = options.health_host or host, HostOptions(backlog=options.backlog)
                     health = await open_listeners(where, options.health_port, plain)
-                serving = Host(app, options, tls, listeners=listeners, probes=probes, health=health)
+                serving = Host(
+                    app,
+                    options,
+                    tls,
+                    listeners=listeners,
+                    probes=probes,
+                    health=health,
+                    balance=None if shared is None else shared.balance,
+                )
                 await serving.run(partial(task_status.started, serving), leaving, stopping, grace)
             finally:
                 for each in (*listeners, *health):

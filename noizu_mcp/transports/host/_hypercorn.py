@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hypercorn.config import Config
     from hypercorn.trio.tcp_server import TCPServer
 
+    from ...workers import SharedSockets
+
 
 @attrs.frozen(eq=False)
 class HypercornHost:
@@ -38,11 +40,17 @@ class HypercornHost:
     Attributes:
         urls: The addresses, as in `Host.urls`.
         port: The port; None for a Unix socket.
+        accepting: The scope in which connections are accepted.
     """
 
     urls: tuple[str, ...]
     port: int | None
     _stopping: trio.Event = attrs.field(factory=trio.Event)
+    accepting: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+
+    def retire(self) -> None:
+        """Leave new connections to other processes."""
+        self.accepting.cancel()
 
     def stop(self) -> None:
         """Stop gracefully."""
@@ -63,6 +71,7 @@ async def serve_hypercorn(
     leaving: Callable[[], object] = say_nothing,
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
+    shared: "SharedSockets | None" = None,
     task_status: trio.TaskStatus[HypercornHost] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application on hypercorn, with the arguments and errors of `serve_asgi`.
@@ -89,19 +98,20 @@ async def serve_hypercorn(
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
-            listeners = await open_listeners(host, port, options)
+            listeners = await open_listeners(host, port, options, shared)
             serving = HypercornHost(tuple(each.url for each in listeners), listeners[0].port)
             trusting = TrustedProxies(options.forwarded_allow_ips).wrap(app)
             workers = _Connections(trusting, options, tls)
             try:
                 async with trio.open_nursery() as connections:
                     async with trio.open_nursery() as accepting:
-                        accepting.start_soon(workers.accept, listeners, connections)
+                        accept = partial(workers.accept, listeners, connections)
+                        accepting.start_soon(accept, serving.accepting)
                         task_status.started(serving)
                         await serving.wait_stopped()
                         leaving()
                         await trio.sleep(options.lead)
-                        accepting.cancel_scope.cancel()
+                        serving.retire()
                     for each in listeners:
                         each.close()
                     # Before hypercorn ends: it would cut off endless streams.
@@ -144,8 +154,10 @@ class _Connections:
         self._log = ThrottledLog(trio.current_time, logger)
         self._protocol_error = LocalProtocolError
 
-    async def accept(self, listeners: list[ListeningSocket], nursery: trio.Nursery) -> None:
-        """Accept connections until cancelled, and serve them in a nursery."""
+    async def accept(
+        self, listeners: list[ListeningSocket], nursery: trio.Nursery, within: trio.CancelScope
+    ) -> None:
+        """Accept connections until a scope is cancelled, and serve them in a nursery."""
         opened: list[trio.SocketListener | trio.SSLListener[trio.SocketStream]] = []
         for each in listeners:
             # A copy, which trio closes.
@@ -155,7 +167,8 @@ class _Connections:
                 opened.append(plain)
             else:
                 opened.append(trio.SSLListener(plain, self._tls, https_compatible=True))
-        await trio.serve_listeners(self._serve, opened, handler_nursery=nursery)
+        with within:
+            await trio.serve_listeners(self._serve, opened, handler_nursery=nursery)
 
     async def end(self) -> None:
         """Close connections that have no request, from now on."""

@@ -7,12 +7,15 @@ import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
 from ._options import HostOptions, ListenError
+
+if TYPE_CHECKING:
+    from ...workers import SharedSockets
 
 #: Attempts to find a port that is free on all addresses. With port 0 the system picks one for the
 #: first address, and another program may use this port on the next address.
@@ -72,13 +75,16 @@ class ListeningSocket:
                     self._path.unlink()
 
 
-async def open_listeners(host: str, port: int, options: HostOptions) -> list[ListeningSocket]:
+async def open_listeners(
+    host: str, port: int, options: HostOptions, shared: "SharedSockets | None" = None
+) -> list[ListeningSocket]:
     """Listen where the options say, or else on every address of a host.
 
     Args:
         host: An IPv4 or IPv6 address, or a name.
         port: The port; 0 for a free one, the same on every address.
         options: The options of the host.
+        shared: Sockets that listen already, in the place of all addresses.
 
     Returns:
         At least one listener; the caller closes them.
@@ -86,6 +92,8 @@ async def open_listeners(host: str, port: int, options: HostOptions) -> list[Lis
     Raises:
         ListenError: It failed; the text says where and why in one line.
     """
+    if shared is not None:
+        return [_adopt(each, options) for each in shared.descriptors]
     if options.uds is not None:
         with _explained(f"unix:{options.uds}"):
             return [_bind_path(options.uds, options)]
@@ -165,13 +173,29 @@ def _bind_all(addresses: list[_Address], options: HostOptions) -> list[Listening
                 absent = error
             else:
                 stack.callback(made.close)
-                at, number, *_ = made.getsockname()
-                url = f"{options.scheme}://{_bracketed(at)}:{number}"
+                url, number = _place_of(made, options)
                 listeners.append(ListeningSocket(url, number, made))
         if not listeners and absent is not None:
             raise absent
         stack.pop_all()
     return listeners
+
+
+def _place_of(made: socket.socket, options: HostOptions) -> tuple[str, int | None]:
+    """Return the URL and the port of a socket."""
+    if made.family == socket.AF_UNIX:
+        return f"unix:{made.getsockname()}", None
+    at, number, *_ = made.getsockname()
+    return f"{options.scheme}://{_bracketed(at)}:{number}", number
+
+
+def _adopt(descriptor: int, options: HostOptions) -> ListeningSocket:
+    """Take over a socket that another process has opened, and listens on as well."""
+    made = socket.socket(fileno=descriptor)
+    made.setblocking(False)
+    made.set_inheritable(False)
+    # Without the path of a Unix socket, which the other process removes.
+    return ListeningSocket(*_place_of(made, options), made)
 
 
 def _bind(family: int, address: Any, backlog: int) -> socket.socket:

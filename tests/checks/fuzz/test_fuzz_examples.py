@@ -10,6 +10,7 @@ from noizu_mcp.testing import serve_over
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 TARGETS = (
     "asking.py",
+    "baskets.py",
     "dynamic.py:Notes",
     "dynamic.py:Plugins",
     "gated.py",

@@ -1,6 +1,5 @@
 """The ASGI application of a server."""
 
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -11,7 +10,7 @@ import trio
 from ...._errors import McpError
 from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import BACKEND_VARIABLE, Server, ServerRequest, read_backend
+from ....server import Server, ServerRequest
 from ....telemetry import Metrics
 from ..._process_end import handling_signals, soon
 from ._asgi import (
@@ -26,7 +25,7 @@ from ._asgi import (
     mount_of,
 )
 from ._endpoint import Endpoint
-from ._http_options import LOCAL_HOSTS, PATH, HttpOptions
+from ._http_options import LOCAL_HOSTS, PATH, HttpOptions, backend_of
 from ._http_post import HttpPost
 from ._origin_check import OriginCheck, preflight
 from ._running_app import RunningApp, TaskGroup
@@ -164,18 +163,14 @@ class HttpApp:
     @asynccontextmanager
     async def _node(self) -> "AsyncIterator[Node | None]":
         """Be a node of the server while the block runs, where it has a backend."""
-        chosen = self.options.backend
-        if chosen is None:
-            chosen = self.server.options.backend
-        if chosen is None:
-            chosen = read_backend(os.environ.get(BACKEND_VARIABLE, ""))
+        backend = backend_of(self.options, self.server)
         # Without a backend nothing of it is loaded.
-        if not chosen or isinstance(chosen, str):
+        if backend is None:
             yield None
             return
         from ....server import open_node
 
-        async with open_node(self.server, chosen) as node:
+        async with open_node(self.server, backend) as node:
             yield node
 
     def leave(self) -> None:
@@ -239,7 +234,7 @@ class HttpApp:
                 if http.path == "/healthz":
                     await http.respond(200, b"ok\n", [TEXT])
                 elif self._ready:
-                    await http.respond(200, self._details(), [TEXT])
+                    await http.respond(200, self.details(), [TEXT])
                 else:
                     await http.respond(503, b"stopping\n", [TEXT])
             else:
@@ -252,7 +247,7 @@ class HttpApp:
             if http.unread:
                 await http.drop_body()  # of a request whose answer is not complete
 
-    def _details(self) -> bytes:
+    def details(self) -> bytes:
         """Return the body of `/readyz`: the server is ready, and these lines list problems.
 
         It is served without a token, so it contains no secrets.

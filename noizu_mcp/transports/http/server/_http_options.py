@@ -1,12 +1,13 @@
 """Options of serving over HTTP: paths, callers, limits."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ...._limits import MIB, Limits
-from ....server import read_backend
+from ....server import BACKEND_VARIABLE, Server, read_backend
 from ....telemetry import Metrics
 from ._origin_check import ANY, is_host, is_origin
 
@@ -169,3 +170,16 @@ class HttpOptions:
     limits: HttpLimits = attrs.field(default=HttpLimits(), validator=_are_limits)
     seal_sessions: bool = attrs.field(default=False, validator=_is_a_bool)
     backend: "str | Backend | None" = attrs.field(default=None, converter=_read_backend)
+
+
+def backend_of(options: HttpOptions, server: Server) -> "Backend | None":
+    """Return the backend of a server that is served with these options; None for one process.
+
+    Raises:
+        ValueError: The URL of the environment is not valid.
+    """
+    for each in (options.backend, server.options.backend):
+        if each is not None:
+            return None if isinstance(each, str) else each  # the only text is the empty one
+    found = read_backend(os.environ.get(BACKEND_VARIABLE, ""))
+    return None if isinstance(found, str) else found

@@ -114,7 +114,8 @@ class HttpSession(Session):
         return 0.0 if self.is_used else trio.current_time() - self.used
 
     @property
-    def _polls(self) -> bool:
+    def polls(self) -> bool:
+        """True if a stream may end before its answer, and the client comes back."""
         # Before 2025-11-25 servers should not end a stream before the answer.
         return self.peer.handshake.revision.polling
 
@@ -130,7 +131,7 @@ class HttpSession(Session):
     def _open_stream(self, event: Dispatch | Fanout, writer: EventWriter) -> EventStream:
         stream = self.open_answer(event)
         stream.attach(writer, None)
-        if self._polls:
+        if self.polls:
             stream.prime(self._app.limits.retry)
         return stream
 
@@ -162,7 +163,7 @@ class HttpSession(Session):
         writer.on_close = partial(self._end_read, stream, writer)
         stream.replay(number)
         # An id at once: the reader can return even if the stream breaks before the first event.
-        if self._polls and last is None:
+        if self.polls and last is None:
             stream.prime(self._app.limits.retry)
         await writer.serve(http, may_hand_over=True)
 
@@ -208,7 +209,7 @@ class HttpSession(Session):
     async def _serve(self, post: HttpPost, event: Dispatch | Fanout) -> None:
         post.statuses = ANSWERS
         # As a stream the answer can be read again.
-        post.open_stream, post.polls = partial(self._open_stream, event), self._polls
+        post.open_stream, post.polls = partial(self._open_stream, event), self.polls
         # A client that disconnects does not cancel its request (2025-11-25 `basic/transports`). The
         # handler continues, and the session is idle from now on.
         post.on_gone = partial(self._table.touch, self)

@@ -1,21 +1,27 @@
 """Serving over HTTP as the main job of a process, which ends in time whatever its handlers do."""
 
+import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+import attrs
 import trio
 
 from ...._util import in_main_thread
 from ....engine import logger, single_failure
 from ....jsonrpc import Request
-from ....server import Server
-from ..._process_end import ending_on_signals, ending_within, parent_exit
+from ....server import KEYS_VARIABLE, Server
+from ..._process_end import do_nothing, ending_on_signals, ending_within, parent_exit
 from ...host import HostOptions
 from ._app import HttpApp
-from ._http_options import HttpOptions
-from ._serve_http import MARGIN, Serving, make_app, no_signals, serve_app
+from ._http_options import HttpOptions, backend_of
+from ._serve_http import MARGIN, Serving, SignalScope, make_app, no_signals, serve_app
+
+if TYPE_CHECKING:
+    from ._worker import Worker
 
 #: Seconds added to the sum of all timeouts at the end, for a busy machine.
 _SLACK: Final = 0.5
@@ -35,21 +41,50 @@ def run_process(
     host_options: HostOptions,
     *,
     server_name: str,
-    parent: int | None,
+    parent: int | None = None,
+    worker: "Worker | None" = None,
 ) -> None:
     """Serve until a signal arrives; see `run_http` in `_serving.py`, which loads this late."""
-    app = make_app(server, options, host)
+    if worker is not None:
+        if backend_of(options, server) is None:
+            options = attrs.evolve(options, backend=worker.backend())
+        elif os.environ.get(KEYS_VARIABLE) == worker.secret:
+            # The key of this supervisor: processes on other machines do not have it.
+            del os.environ[KEYS_VARIABLE]
+    # Of several workers one says what is wrong with the options.
+    app = make_app(server, options, host, warns=worker is None or worker.is_first)
     seconds = longest_end(options, host_options)
     # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.
     with ending_within(seconds, partial(say_overdue, app, seconds)) as due:
-        signals = partial(ending_on_signals, at_once=due) if in_main_thread() else no_signals
         serve = partial(
-            serve_app, app, host, port, host_options, signals=signals, server=server_name
+            serve_app,
+            app,
+            host,
+            port,
+            host_options,
+            signals=_signals(worker, due) if in_main_thread() else no_signals,
+            server=server_name,
+            shared=None if worker is None else worker.sockets,
         )
-        trio.run(_announced, serve, app, parent)
+        trio.run(_announced, serve, app, parent, worker)
 
 
-async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
+def _signals(worker: "Worker | None", due: Callable[[], None]) -> SignalScope:
+    if worker is None:
+        return partial(ending_on_signals, at_once=due)
+
+    def at_once() -> None:
+        worker.note_signal()
+        due()
+
+    # A signal that is sent to all processes of a service comes a second time from the supervisor.
+    # Its own end, which a second signal causes, ends the worker at once.
+    return partial(ending_on_signals, at_once=at_once, again=do_nothing)
+
+
+async def _announced(
+    serve: _Serve, app: HttpApp, parent: int | None, worker: "Worker | None"
+) -> None:
     with single_failure():
         async with trio.open_nursery() as watchers:
             if parent is not None:
@@ -57,8 +92,11 @@ async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
                 watchers.start_soon(_end_with, parent)
             async with trio.open_nursery() as nursery:
                 host = await nursery.start(serve)
-                where = ", ".join(f"{url}{app.options.path}" for url in host.urls)
-                sys.stderr.write(f"noizu-mcp: {app.server.options.name} serves at {where}\n")
+                if worker is None:
+                    where = ", ".join(f"{url}{app.options.path}" for url in host.urls)
+                    sys.stderr.write(f"noizu-mcp: {app.server.options.name} serves at {where}\n")
+                else:
+                    watchers.start_soon(worker.attend, app, host)
             watchers.cancel_scope.cancel()
 
 

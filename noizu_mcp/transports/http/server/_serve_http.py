@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Unpack
 
 import attrs
 import trio
@@ -17,6 +17,9 @@ from .._keywords import HostKeywords, HttpKeywords
 from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import is_host
+
+if TYPE_CHECKING:
+    from ....workers import SharedSockets
 
 #: Addresses to listen at that mean every address of this machine.
 _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
@@ -45,6 +48,10 @@ class Serving(Protocol):
     @property
     def urls(self) -> tuple[str, ...]:
         """The URLs on which it listens."""
+        ...
+
+    def retire(self) -> None:
+        """Accept no more connections."""
         ...
 
     def stop(self) -> None:
@@ -123,9 +130,9 @@ def read_options(given: HostKeywords) -> tuple[HttpOptions, HostOptions]:
     return HttpOptions(**options), HostOptions(**rest)
 
 
-def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
-    """Make the application that `serve_app` serves on an address."""
-    return HttpApp(server, reachable(options, host))
+def make_app(server: Server, options: HttpOptions, host: str, *, warns: bool = True) -> HttpApp:
+    """Make the application that `serve_app` serves on an address; see `reachable`."""
+    return HttpApp(server, reachable(options, host, warns=warns))
 
 
 async def serve_app(
@@ -137,8 +144,11 @@ async def serve_app(
     signals: SignalScope,
     task_status: trio.TaskStatus[Any],
     server: str = "noizu",
+    shared: "SharedSockets | None" = None,
 ) -> None:
     """Serve an application like `serve_http`, on one of the `SERVERS`.
+
+    With `shared` it accepts from these sockets, which listen already.
 
     Raises:
         ValueError: The server is unknown.
@@ -158,6 +168,7 @@ async def serve_app(
         leaving=app.leave,
         stopping=app.settle,
         grace=app.options.limits.grace + MARGIN,
+        shared=shared,
     )
     serving: Serving | None = None
 
@@ -175,7 +186,7 @@ async def serve_app(
             task_status.started(serving)
 
 
-def reachable(options: HttpOptions, host: str) -> HttpOptions:
+def reachable(options: HttpOptions, host: str, *, warns: bool = True) -> HttpOptions:
     """Add the address to the allowed hosts; warn if remote clients would be refused."""
     if options.allowed_hosts is not None or host in LOCAL_HOSTS:
         return options
@@ -183,10 +194,11 @@ def reachable(options: HttpOptions, host: str) -> HttpOptions:
     name = f"[{bare}]" if ":" in bare else bare
     if host not in _ANY and is_host(name):
         return attrs.evolve(options, allowed_hosts=(*LOCAL_HOSTS, name))
-    logger.warning(
-        "listening at %s, but serving only those who ask for %s: set allowed_hosts (--allow-host)"
-        " to the names that clients use",
-        "every address" if host in _ANY else ascii(host),
-        ", ".join(LOCAL_HOSTS),
-    )
+    if warns:
+        logger.warning(
+            "listening at %s, but serving only those who ask for %s: set allowed_hosts"
+            " (--allow-host) to the names that clients use",
+            "every address" if host in _ANY else ascii(host),
+            ", ".join(LOCAL_HOSTS),
+        )
     return options

@@ -19,7 +19,6 @@ backend has lost its data, each node writes the records of its latest copies aga
 knew the latest version of a record counts.
 """
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -32,16 +31,9 @@ from ...._value import JSON, JSONObject
 from ....backends import BackendUnavailable, Conflict, Full
 from ....engine import crashes_logged
 from ....jsonrpc import (
-    Batch,
     Decoded,
-    ErrorResponse,
     Malformed,
-    Notification,
     Request,
-    Response,
-    decode,
-    encode,
-    render,
 )
 from ....protocol import Dispatch, Origin
 from ....server import Node, Stored
@@ -57,33 +49,24 @@ from ._http_session import (
 )
 from ._quotas import EVICTABLE, LOOKS, HeldSession
 from ._running_app import RunningApp
-from ._shared_session import (
+from ._shared_messages import ClientMessages
+from ._shared_parts import (
     CHANGED_HERE,
     ENDED,
-    MESSAGE,
     NOTICE,
     OVERRULED,
-    RENEWAL,
     REPLACED,
     RESTORED,
-    STORED,
     UNWATCHED,
     WATCHES,
     Edit,
-    SharedSession,
     in_time,
     is_record,
     offline,
 )
-from ._shared_streams import (
-    FITS,
-    RETRY,
-    node_of,
-    position_in,
-)
+from ._shared_session import RENEWAL, SharedSession
+from ._shared_streams import RETRY, node_of, position_in
 
-#: Seconds for which a large message waits in a record.
-MESSAGE_TTL: Final = 60.0
 #: Seconds in which nodes write a later copy of a record that was lost.
 RESTORING: Final = 0.1
 #: The group of all sessions.
@@ -111,25 +94,31 @@ class SharedSessions(Sessions):
         self._writing = 0
         self._written: trio.Event | None = None
         node.on_emptied.append(self._write_all_again)
+        limits = app.running.server.options.limits
+        self._messages = ClientMessages(node, limits, self.write_soon)
         acts: dict[str, Callable[..., object]] = {
-            MESSAGE: self._take_message,
-            STORED: self._take_stored,
+            **self._messages.acts,
             ENDED: self.end,
-            REPLACED: SharedSession.end_reader,
+            REPLACED: lambda session, reader: session.reader.end(reader),
             RESTORED: self._take_restored,
             OVERRULED: self._take_overruled,
-            UNWATCHED: SharedSession.stop_keeping,
-            WATCHES: SharedSession.note_watched,
-            CHANGED_HERE: SharedSession.take_change,
-            NOTICE: SharedSession.take_notice,
+            UNWATCHED: lambda session, uri: session.feed.stop_keeping(uri),
+            WATCHES: lambda session, *body: session.feed.note_watched(*body),
+            CHANGED_HERE: lambda session, kind: session.reader.take_change(kind),
+            NOTICE: lambda session, text: session.reader.take_notice(text),
         }
         for kind, act in acts.items():
             node.receivers[kind] = partial(self._receive, act)
 
+    def _receive(self, act: Callable[..., object], _sender: str, digest: str, *body: JSON) -> None:
+        session = self._by_digest.get(digest)
+        if session is not None:
+            act(session, *body)
+
     # Requests
 
     async def answer(self, post: HttpPost, message: Decoded) -> None:
-        """Answer a POST of a session, or one that begins a session.
+        """Answer a POST of a session, or the POST that begins it.
 
         Raises:
             HttpRefusal: There is no such session (404), there are too many (503), or the backend
@@ -144,7 +133,7 @@ class SharedSessions(Sessions):
             await session.act_on(post, event)
             return
         session = await self.find_shared(post)
-        rest = self._pass_on(session, message)
+        rest = await self._messages.pass_on(session, message)
         if rest is None:
             self.touch(session)
             await post.respond(202, headers=())
@@ -158,7 +147,7 @@ class SharedSessions(Sessions):
             HttpRefusal: See `answer`.
         """
         session = await self.find_shared(post)
-        if self._pass_on(session, message) is not None:
+        if await self._messages.pass_on(session, message) is not None:
             session.take_message(message)
 
     async def read(self, http: HttpRequest) -> None:
@@ -172,7 +161,7 @@ class SharedSessions(Sessions):
         last = http.header(b"last-event-id")
         position = None if last is None else position_in(last)
         if last is None or position is not None:
-            await session.read_changes(http, position)
+            await session.reader.serve(http, position)
         else:
             await session.read_answer(http, last)
 
@@ -303,7 +292,7 @@ class SharedSessions(Sessions):
         if session.peer.handshake.complete():
             # Another node has received the `initialized` notification.
             session.complete_handshake()
-        session.find_keepers()
+        session.feed.find_keepers()
         return session
 
     async def look_up(self, session: SharedSession) -> bool:
@@ -379,7 +368,7 @@ class SharedSessions(Sessions):
                     await session.renew()
             # Other nodes may use it, and rely on this one for what it keeps.
             elif session.idle >= self._idle and (
-                not session.kept or await self.node.records.get(session.key) is None
+                not session.feed.kept or await self.node.records.get(session.key) is None
             ):
                 self.end(session)
         except BackendUnavailable as error:
@@ -404,8 +393,7 @@ class SharedSessions(Sessions):
             session.confirm(stored)
 
     def _take_restored(self, session: SharedSession) -> None:
-        if session.is_recent:
-            self.write_soon(partial(self.write_again, session))
+        self.write_soon(partial(self.write_again, session))
 
     async def write_again(self, session: SharedSession) -> None:
         """Write the record of a copy, which the backend has lost.
@@ -481,74 +469,6 @@ class SharedSessions(Sessions):
                     is_written = True
                 except BackendUnavailable:
                     await trio.sleep(RETRY)
-
-    # Messages of clients for other nodes
-
-    def _pass_on(self, session: SharedSession, message: Decoded) -> Decoded | None:
-        """Send other nodes what belongs to their requests; return the rest, None for nothing."""
-        if isinstance(message, Batch):
-            rest = [each for each in message.messages if self._pass_on(session, each) is not None]
-            return Batch(tuple(rest)) if rest or not message.messages else None
-        node, text = self._find_node(session, message), message
-        if node == self.node.id:
-            return message
-        sent = text.error if isinstance(text, Malformed) else text
-        self._send(session.digest, encode(sent).decode(), node or None)
-        return None
-
-    def _find_node(self, session: SharedSession, message: Decoded) -> str:
-        """Find the node of the request that a message is about; empty for an unknown one."""
-        name: object = None
-        if isinstance(message, Malformed):
-            name = None if message.answer else message.error.id
-        elif isinstance(message, Response | ErrorResponse):
-            name = message.id
-        elif isinstance(message, Notification):
-            params = message.params or {}
-            if message.method == "notifications/progress":
-                name = params.get("progressToken")
-            elif message.method == "notifications/cancelled":
-                id_ = params.get("requestId")
-                is_here = not isinstance(id_, str | int) or session.ledger.holds(id_)
-                return self.node.id if is_here else ""
-        return node_of(name) or self.node.id
-
-    def _send(self, digest: str, text: str, to: str | None) -> None:
-        if len(render(text)) <= FITS:
-            self.node.tell(MESSAGE, digest, text, to=to)
-        else:
-            self.write_soon(partial(self._send_stored, digest, text, to))
-
-    async def _send_stored(self, digest: str, text: str, to: str | None) -> None:
-        key = f"m:{os.urandom(16).hex()}"
-        await self.node.records.put(key, text, ttl=MESSAGE_TTL)
-        self.node.tell(STORED, digest, key, to=to)
-
-    def _receive(self, act: Callable[..., object], _sender: str, digest: str, *body: JSON) -> None:
-        session = self._by_digest.get(digest)
-        if session is not None:
-            act(session, *body)
-
-    def _take_message(self, session: SharedSession, text: str) -> None:
-        message = decode(text.encode(), self._app.running.server.options.limits)
-        event = session.decide(message)
-        if session.listeners:
-            session.observe_received(message, event, len(text))
-        if event is not None:
-            session.take(event, session.get_stream)
-
-    def _take_stored(self, session: SharedSession, key: str) -> None:
-        session.spawn(partial(self._fetch_message, session, key))
-
-    async def _fetch_message(self, session: SharedSession, key: str) -> None:
-        while True:
-            try:
-                stored = await self.node.records.get(key)
-                break
-            except BackendUnavailable:
-                await trio.sleep(RETRY)
-        if stored is not None:
-            self._take_message(session, stored.value)
 
     # Work that outlives its session
 

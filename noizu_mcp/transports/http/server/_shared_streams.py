@@ -11,8 +11,8 @@ follows the log (`follow`). If it ends without an end, because the node is dead,
 error in place of its answer.
 
 The log of an answer is bounded by the events that its node stores, and what waits to be appended
-while the backend cannot be reached by `HttpLimits.history`. A lost entry is a lost event, like one
-that was dropped from a full `EventLog`.
+while the backend cannot be reached by `HttpLimits.history`. A lost entry is a lost event, as
+if a full `EventLog` had dropped it.
 """
 
 from collections import deque
@@ -182,6 +182,7 @@ class StreamCopy:
         name: str,
         digest: str,
         ids: Sequence[Id],
+        *,
         limits: HttpLimits,
         write_soon: WriteSoon,
     ) -> None:
@@ -339,7 +340,7 @@ def parse_id(event_id: str) -> tuple[str, int] | None:
 
 
 async def find_head(node: Node, digest: str, name: str) -> JSONObject | None:
-    """Find the record about the stream of an answer; None if there is none.
+    """Find the record about the stream of an answer; None without such a stream.
 
     Raises:
         BackendUnavailable: The backend cannot answer now.
@@ -422,5 +423,5 @@ def _gone(head: JSONObject) -> bytes:
 
 
 def node_of(name: object) -> str:
-    """Return the node that a name, or the id of a question, begins with; empty without one."""
+    """Return the node at the begin of a name, or of the id of a question; empty without a node."""
     return name.partition(".")[0] if isinstance(name, str) and "." in name else ""
