@@ -106,6 +106,7 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 LATE = {
     ("server/_running", ".changes._shared"): "loads where the server has a backend",
     ("server/_running", ".asking._claims"): "the same",
+    ("server/_running", ".handles._backing"): "the same",
     ("server/registry/_server_options", "...backends"): "loads with the first backend",
     ("_serving", ".backends"): "loads with the first server that cannot start",
     ("transports/http/server/_app", "....server"): "loads where the server has a backend",

@@ -441,6 +441,27 @@ async def test_a_reader_ends_a_task_whose_node_is_gone(autojump_clock):
         assert [n for what, _, n in them.log if what == "again"] == [1, 2]
 
 
+async def test_listeners_hear_of_a_task_whose_death_was_lost(autojump_clock):
+    """The node that found the death has died before it could act, and no client asks."""
+    async with fleet(3) as them:
+        id_ = await them.begin(0, "work")
+        over = await them.begin(0, "work")
+        await them.send(0, "tasks/cancel", {"taskId": over})
+        await trio.sleep(1)
+        listener = them.listen(1, id_, over)
+        await listener.event(2)
+        them.lines[0].down = True
+        for key in ("known", "alive"):
+            await them.backend.delete(f"{key}:{them.node(0).id}")
+        await trio.sleep(4)
+        assert heard(listener)[-1] == "failed"
+        listener.leave()
+        await trio.sleep(2)
+        again = them.listen(1, id_)
+        await again.event(1)
+        assert heard(again) == ["failed"]
+
+
 async def test_the_end_of_an_outage_brings_the_ends(autojump_clock):
     """What ended in time is not given up."""
     async with fleet() as them:

@@ -32,7 +32,7 @@ from ..._log import throttled_log
 from ..._value import JSONObject
 from ...backends import BackendUnavailable, Conflict, Full
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
-from ..nodes._node import RETRY, TASK_CHANGED, Node
+from ..nodes._node import RENEWAL, RETRY, TASK_CHANGED, Node
 from ..nodes._records import digest_of
 from ._known_task import KnownTask
 from ._running_task import RunningTask
@@ -141,6 +141,7 @@ class SharedTasks:
         self._places = trio.Semaphore(PLACES)
         self._written = trio.Event()
         self._is_watching = False
+        self._is_following = False
         self._leaves_tasks = False
         store.share = self
         node.receivers[TASK_CHANGED] = self._receive_change
@@ -604,6 +605,9 @@ class SharedTasks:
     def refresh(self, id_: str) -> None:
         """Fetch the state of a task of another node soon, and report it to its followers."""
         self._followed[_key_of(id_)] = id_
+        if not self._is_following:
+            self._is_following = True
+            self._node.spawn(self._watch_owners)
         if id_ in self._refreshing:
             self._refreshing[id_] = True
         else:
@@ -622,6 +626,16 @@ class SharedTasks:
                     self.others[id_] = record
                 self._store.report(id_)
         del self._refreshing[id_]
+
+    async def _watch_owners(self) -> None:
+        """Look at followed tasks whose nodes are dead: the node that found it may be dead, too."""
+        while self._followed:
+            await trio.sleep(RENEWAL)
+            for id_, record in list(self.others.items()):
+                if not record.is_over and record.node not in self._node.alive:
+                    self.refresh(id_)
+        # No checkpoint since no task was followed.
+        self._is_following = False
 
     def _refresh_all(self) -> None:
         """Fetch all states: a change may be missing."""
