@@ -273,6 +273,7 @@ IN_FULL = {"Server", "Context", "Client", "ClientHandler", "Backend", "Store", "
 _HOOKS = {"begin_serving", "mounted_server"}
 # Methods that the page explains once, at `Store` and `Log`; and what engines use.
 _OPERATIONS = {"get", "put", "delete", "members", "take", "append", "read", "end_of"}
+_POLICY = {"is_shared"}
 _ENGINE = {*_OPERATIONS, "now", "is_up", "observed"}
 INTERNAL = {
     "Server": {
@@ -285,6 +286,7 @@ INTERNAL = {
         "slots",
     },
     "Context": {"retry"},
+    **dict.fromkeys(("Policy", "DenyTools", "AllowTools", "RateLimit", "TimeWindow"), _POLICY),
     "Backend": _OPERATIONS,
     "Redis": _ENGINE,
     "Memory": _ENGINE,

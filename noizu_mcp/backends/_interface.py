@@ -147,7 +147,7 @@ class Store(ABC):
                 `put` names no groups.
 
         Returns:
-            The new version. Versions of a key never repeat, also after deletion and expiry.
+            The new version. Versions of a key grow, also after deletion and expiry.
 
         Raises:
             Conflict: The record has another version. Nothing is written.
@@ -239,6 +239,8 @@ class Backend(Store, Log):
         lease: Seconds that a node lives in the backend after each renewal.
         epoch: A text that changes where the backend may have lost data: it came back empty, was
             emptied, or another process answers. Read when opened, and kept up by the engine.
+        in_process: Whether all nodes are in this process. Nodes of several processes must be given
+            the keys of the server.
         observe: A function that is called after each operation: with its name, `"ok"`,
             `"unavailable"` or `"cancelled"`, and its seconds. `Conflict` and `Full` are `"ok"`. It
             is set on the object that `open` gives.
@@ -246,6 +248,7 @@ class Backend(Store, Log):
 
     lease: float = 10.0
     epoch: str = ""
+    in_process: bool = False
     observe: Callable[[str, str, float], None] | None = None
 
     @abstractmethod

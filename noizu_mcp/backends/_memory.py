@@ -70,6 +70,8 @@ class Memory(Backend):
             With a number and `MockClock` every time is the same in each run.
     """
 
+    in_process = True
+
     def __init__(
         self, *, lease: float = 10.0, memory: int = 256 * 2**20, start: float | None = None
     ) -> None:
@@ -95,8 +97,7 @@ class Memory(Backend):
         self._streams: dict[str, _Stream] = {}
         self._arrivals: dict[str, float] = {}
         self._used = 0
-        self.epoch = f"{self._seed}.{next(self._numbers)}"
-        self._wake()
+        self._begin_epoch()
 
     @asynccontextmanager
     async def open(self, name: str) -> AsyncIterator[Backend]:
@@ -155,10 +156,10 @@ class Memory(Backend):
                 if group not in joined and self._is_full(group, most):
                     raise Full(group)
             new = _Stored(value, next(self._numbers), self.now() + ttl, joined | set(groups))
-            self._charge(_cost(key, new) - (0 if stored is None else _cost(key, stored)))
-            self._records[key] = new
-            for group in groups:
-                self._groups.setdefault(group, set()).add(key)
+            self._make_room(_cost(key, new) - (0 if stored is None else _cost(key, stored)))
+            if stored is not None:
+                self._drop(key)
+            self._store(key, new)
             return new.version
 
     async def delete(self, key: str, *, version: int | None = None) -> bool:
@@ -198,7 +199,7 @@ class Memory(Backend):
             found.last += 1
             found.expires_at = self.now() + ttl
             while len(found.entries) > keep:
-                self._used -= _OVERHEAD + len(found.entries.popleft())
+                self._release(found.entries.popleft())
             self._wake()
             return self._position(found, found.last)
 
@@ -262,6 +263,10 @@ class Memory(Backend):
             return None
         return found
 
+    def _begin_epoch(self) -> None:
+        self.epoch = f"{self._seed}.{next(self._numbers)}"
+        self._wake()
+
     def _wake(self) -> None:
         self._appended.set()
         self._appended = trio.Event()
@@ -283,6 +288,12 @@ class Memory(Backend):
     def _is_over(self, expires_at: float) -> bool:
         return self.now() >= expires_at - _TICK
 
+    def _store(self, key: str, stored: _Stored) -> None:
+        self._records[key] = stored
+        self._used += _cost(key, stored)
+        for group in stored.groups:
+            self._groups.setdefault(group, set()).add(key)
+
     def _drop(self, key: str) -> None:
         stored = self._records.pop(key)
         self._used -= _cost(key, stored)
@@ -296,13 +307,20 @@ class Memory(Backend):
         self._used -= _OVERHEAD + len(name)
         self._used -= sum(_OVERHEAD + len(entry) for entry in stream.entries)
 
+    def _release(self, entry: bytes) -> None:
+        self._used -= _OVERHEAD + len(entry)
+
     def _charge(self, size: int) -> None:
-        """Account for bytes that are added; expired data makes room first."""
+        """Account for bytes that are added."""
+        self._make_room(size)
+        self._used += size
+
+    def _make_room(self, size: int) -> None:
+        """Drop expired data where more bytes would not fit."""
         if size > 0 and self._used + size > self._most:
             self._sweep()
             if self._used + size > self._most:
                 raise BackendUnavailable(f"the memory of the backend is full: {self._most:,} bytes")
-        self._used += size
 
     def _sweep(self) -> None:
         for key in list(self._records):

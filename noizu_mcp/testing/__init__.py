@@ -26,6 +26,8 @@ _LATE = {
     ".strategies._schemas": "from_schema violating",
     "._check_backend": "check_backend",
     "._network": "Network",
+    "._faulty_memory": "FaultyMemory",
+    "._fleet": "Fleet",
     "._cassette": "Replay record replay",
     "._secrets": "hide_secrets",
     "._protected": "serve_authorization serve_protected",
@@ -39,6 +41,8 @@ if _TYPE_CHECKING:
     from ._cassette import record as record
     from ._cassette import replay as replay
     from ._check_backend import check_backend as check_backend
+    from ._faulty_memory import FaultyMemory as FaultyMemory
+    from ._fleet import Fleet as Fleet
     from ._network import Network as Network
     from ._protected import serve_authorization as serve_authorization
     from ._protected import serve_protected as serve_protected

@@ -2,12 +2,15 @@
 
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import attrs
 
 from .._value import Value
+
+if TYPE_CHECKING:
+    import httpcore2
 
 TargetHeaders = Mapping[str, str]
 #: Called before each request, so that credentials can change.
@@ -66,6 +69,9 @@ class Http(Value):
     headers: TargetHeaders | HeadersFactory | None
     connect_timeout: float
     tls: ssl.SSLContext | None
+
+    #: Opens the connections; None for TCP. Test kits have another one.
+    network: ClassVar["httpcore2.AsyncNetworkBackend | None"] = None
 
     def __init__(
         self,

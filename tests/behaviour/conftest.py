@@ -24,6 +24,7 @@ from noizu_mcp.engine import MessageStream, Outgoing, Unanswered
 from noizu_mcp.jsonrpc import Notification, Received, Request, Response, decode, read_message
 from noizu_mcp.protocol import LATEST_HANDSHAKE, REVISIONS, STATELESS, is_stateless
 from noizu_mcp.server import open_session
+from noizu_mcp.testing import Fleet
 from noizu_mcp.transports import HttpStream, LineStream, memory_pair
 from noizu_mcp.transports.host import serve_hypercorn
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
@@ -32,6 +33,16 @@ from noizu_mcp.transports.http.client import _network
 HERE = Path(__file__).parent
 #: In memory, where the Python schema engine validates everything.
 PYTHON = "memory, python engine"
+#: Over HTTP, by two nodes of a fleet.
+NODES = "two nodes"
+#: Classes whose tools meet each other in attributes, which nodes do not share.
+STATEFUL = (
+    ("kits", "Control"),
+    ("askers", "Questions"),
+    ("askers", "Forgetful"),
+    ("jobs", "Jobs"),
+    ("timely", "Timely"),
+)
 _UNLIMITED = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
@@ -112,10 +123,18 @@ def revision(request: pytest.FixtureRequest) -> str:
 _quiet = pytest.mark.filterwarnings("ignore:Async generator 'http(core|x)2:ResourceWarning")
 
 
-@pytest.fixture(params=["memory", "stdio", "http", pytest.param("http2", marks=_quiet), PYTHON])
+@pytest.fixture(
+    params=["memory", "stdio", "http", pytest.param("http2", marks=_quiet), NODES, PYTHON]
+)
 def transport(request: pytest.FixtureRequest) -> str:
-    """Return the transport; HTTP/2 is a form of HTTP, on hypercorn."""
-    return request.param.removesuffix("2")
+    """Return the transport; HTTP/2, on hypercorn, and several nodes are forms of HTTP."""
+    return "http" if request.param in ("http2", NODES) else request.param
+
+
+@pytest.fixture
+def on_nodes(request: pytest.FixtureRequest) -> bool:
+    """Tell whether two nodes serve, and each request goes to one of them."""
+    return request.node.callspec.params.get("transport") == NODES
 
 
 @pytest.fixture
@@ -124,7 +143,7 @@ def http_2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
     if request.node.callspec.params.get("transport") != "http2":
         return False
 
-    def speak(context: Any, limits: httpx2.Limits) -> httpx2.AsyncHTTPTransport:
+    def speak(context: Any, limits: httpx2.Limits, _network: Any) -> httpx2.AsyncHTTPTransport:
         # TLS is not used, and loading the system's certificates takes long.
         return httpx2.AsyncHTTPTransport(verify=_NO_TLS, http1=False, http2=True, limits=limits)
 
@@ -244,6 +263,26 @@ async def over_http(
     assert trio.lowlevel.current_statistics().tasks_living <= tasks
 
 
+@asynccontextmanager
+async def over_nodes(make: Any, grace: float) -> AsyncIterator[tuple[HttpStream, Fleet]]:
+    """Serve on two nodes; at the end nothing may remain at either."""
+    tasks = trio.lowlevel.current_statistics().tasks_living
+    limits = HttpLimits(grace=grace or 0.01)
+    async with Fleet(make, nodes=2, limits=limits) as fleet, trio.open_nursery() as nursery:
+        apps = [fleet.app(number) for number in fleet.running]
+        endpoints = [app.endpoint for app in apps]
+        stream = Spoken(fleet.target())
+        await nursery.start(stream.run)
+        try:
+            yield stream, fleet
+        finally:
+            with trio.CancelScope(shield=True):
+                await stream.aclose()
+    for app, endpoint in zip(apps, endpoints, strict=True):
+        assert load("leaks").http_leaks(app.server, endpoint) == []
+    assert trio.lowlevel.current_statistics().tasks_living <= tasks
+
+
 @pytest.fixture(scope="session")
 def loaded() -> Any:
     """Return a function that loads a module from this folder."""
@@ -295,11 +334,42 @@ def hosted(servers: ModuleType, official: Official) -> Any:
     return serve
 
 
+@pytest.fixture(scope="session")
+def shared(servers: ModuleType, official: Official) -> Any:
+    """Return a function that serves a class of `servers.py` on two nodes, in this process."""
+
+    @asynccontextmanager
+    async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
+        with pytest.MonkeyPatch.context() as patch:
+            for module, toolkit in STATEFUL:
+                share_state(patch, getattr(load(module), toolkit))
+            async with over_nodes(getattr(servers, name), grace) as (stream, fleet):
+                wire = Wire(stream, revision, official)
+                wire.fleet = fleet
+                yield wire
+
+    return serve
+
+
+def share_state(patch: pytest.MonkeyPatch, cls: Any) -> None:
+    """Give all instances of a class the same attributes, as if they were in a database."""
+    make, states = cls.__init__, []
+
+    def make_shared(self: Any) -> None:
+        make(self)
+        states.append(vars(self))
+        self.__dict__ = states[0]
+
+    patch.setattr(cls, "__init__", make_shared)
+
+
 @pytest.fixture
 def opened(
     revision: str,
     transport: str,
     http_2: bool,
+    on_nodes: bool,
+    shared: Any,
     served: Any,
     forked: Any,
     hosted: Any,
@@ -307,7 +377,7 @@ def opened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Any:
     """Return a function that connects to a server by the name of its class in `servers.py`."""
-    over_network = partial(hosted, http_2=http_2)
+    over_network = shared if on_nodes else partial(hosted, http_2=http_2)
     ways = {"memory": served, "stdio": forked, "http": over_network, PYTHON: served}
 
     @asynccontextmanager

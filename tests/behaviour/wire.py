@@ -175,6 +175,8 @@ class Wire:
         #: Its server, if that is in this process: in memory and over HTTP.
         self.connection: Any = None
         self.app: Any = None
+        #: The two nodes that serve, if there are two.
+        self.fleet: Any = None
         self.capabilities: dict[str, Any] = {}
         self._inbox: list[Any] = []
         self._id = 0

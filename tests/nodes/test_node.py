@@ -281,6 +281,7 @@ async def test_a_shared_backend_needs_keys(monkeypatch):
 
     class Shared:
         lease = 10.0
+        in_process = False
 
     with pytest.raises(BackendUnavailable, match="NOIZU_MCP_STATE_KEYS"):
         async with open_node(Small(), Shared()):

@@ -187,10 +187,11 @@ class Node:
             BackendUnavailable: The backend cannot answer now.
         """
         self._epoch = self.backend.epoch
-        # Before anything is read that other nodes may change.
+        # Before anything is read that other nodes may change. The inbox comes first: what a client
+        # may rely on is sent there before a change that follows it.
         self._positions = {
-            ALL: await self.backend.end_of(ALL),
             self._inbox: await self.backend.end_of(self._inbox),
+            ALL: await self.backend.end_of(ALL),
         }
         await self._enter()
         await self._look()
@@ -230,6 +231,20 @@ class Node:
             queue = self._queues[stream] = _Queue()
             self.spawn(partial(self._send, stream, queue))
         queue.add(render([kind, *body]), is_change=kind in (CHANGED, TASK_CHANGED))
+
+    async def send(self, kind: str, *body: JSON, to: str) -> None:
+        """Send a message to another node, and wait until it is sent, if the backend can answer.
+
+        Args:
+            kind: See `tell`.
+            body: See `tell`.
+            to: The id of the node.
+        """
+        try:
+            await self._append(inbox_of(to), [render([kind, *body])])
+        except BackendUnavailable as error:
+            self.note_failure(error)
+            self.tell(kind, *body, to=to)
 
     async def _send(self, stream: str, queue: _Queue) -> None:
         try:
@@ -337,15 +352,16 @@ class Node:
         Raises:
             Conflict: Another node has deleted it.
         """
+        # First alive, then known: other nodes may look in between.
+        await self.backend.put(
+            f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
+        )
         self._version = await self.backend.put(
             f"{_KNOWN}:{self.id}",
             b"",
             ttl=KEEP_SECONDS,
             version=self._version,
             groups={_KNOWN: MAX_NODES},
-        )
-        await self.backend.put(
-            f"{_ALIVE}:{self.id}", b"", ttl=self.backend.lease, groups={_ALIVE: MAX_NODES}
         )
         if self.unrenewed > self.backend.lease / 2:
             self._steady_since = trio.current_time()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from ...backends import Backend, BackendUnavailable, Memory
+from ...backends import Backend, BackendUnavailable
 from ...engine import crashes_logged
 from ..registry._server_options import KEYS_VARIABLE, read_secrets
 from ._node import Node
@@ -35,7 +35,7 @@ async def open_node(server: "Server", backend: Backend) -> AsyncIterator[Node]:
     """
     secrets = read_secrets(server.options.state_keys)
     # One process has one random key.
-    if not secrets and not isinstance(backend, Memory):
+    if not secrets and not backend.in_process:
         raise BackendUnavailable(_NO_KEYS)
     async with backend.open(server.options.name) as opened:
         try:

@@ -216,7 +216,7 @@ class Backend:
         self._timeout = timeout.as_dict()
         # Loading the system's authorities takes 20 ms, and plain HTTP does not need them.
         verify = (target.tls or True) if self._url.scheme == "https" else False
-        if getproxies():
+        if getproxies() and target.network is None:
             # The library uses proxies of the environment only with its own transport, which only
             # its client makes. That client would keep the cookies of all answers, without a limit;
             # none is sent, since a client of a gateway serves many users.
@@ -228,7 +228,7 @@ class Backend:
             # Without the client of the library, which checks redirects, credentials and hooks: a
             # tenth of the time of a call.
             context = httpx2.create_ssl_context(verify) if verify else None
-            transport = _network.JoiningTransport(context, limits)
+            transport = _network.JoiningTransport(context, limits, target.network)
             self._send, self._close = transport.handle_async_request, transport.aclose
 
     @asynccontextmanager

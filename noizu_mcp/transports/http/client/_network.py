@@ -57,15 +57,21 @@ class JoiningTransport(httpx2.AsyncBaseTransport):
     Args:
         ssl_context: For `https`; None for the authorities of the system.
         limits: The limits of the pool.
+        network: Opens the connections; None for TCP.
     """
 
-    def __init__(self, ssl_context: ssl.SSLContext | None, limits: httpx2.Limits) -> None:
+    def __init__(
+        self,
+        ssl_context: ssl.SSLContext | None,
+        limits: httpx2.Limits,
+        network: httpcore2.AsyncNetworkBackend | None = None,
+    ) -> None:
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=ssl_context,
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
-            network_backend=_Network(),
+            network_backend=_Network(network or httpcore2.TrioBackend()),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -129,10 +135,14 @@ def _error_of_the_library(error: Exception) -> Exception:
 
 
 class _Network(httpcore2.AsyncNetworkBackend):
-    """Opens connections like the library."""
+    """Opens connections that join writes.
 
-    def __init__(self) -> None:
-        self._inner = httpcore2.TrioBackend()
+    Args:
+        inner: Opens the connections.
+    """
+
+    def __init__(self, inner: httpcore2.AsyncNetworkBackend) -> None:
+        self._inner = inner
 
     async def connect_tcp(
         self,

@@ -7,6 +7,7 @@ serves the session becomes the keeper, and calls `subscribe` again.
 """
 
 from collections.abc import Collection, Hashable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...._errors import McpError
@@ -17,7 +18,8 @@ from ....jsonrpc import INVALID_PARAMS
 from ....protocol import SubscriptionNotice
 from ....server import RunningServer, Session, leave
 from ._http_session import WatchedFeed
-from ._shared_parts import UNWATCHED
+from ._shared_parts import UNWATCHED, WATCHES
+from ._shared_streams import node_of
 
 if TYPE_CHECKING:
     from ._shared_session import SharedSession
@@ -80,6 +82,7 @@ class SharedFeed(WatchedFeed):
         try:
             await session.store(edit, "The subscription")
             is_kept = bool(session.record["watched"].get(uri) == session.node.id)
+            await self._tell_reader(uri, is_watched=True)
         finally:
             if not is_kept:
                 self.kept.pop(uri, None)
@@ -107,7 +110,24 @@ class SharedFeed(WatchedFeed):
             raise
         if keeper and keeper != session.node.id:
             session.node.tell(UNWATCHED, session.digest, uri, to=keeper)
+        await self._tell_reader(uri, is_watched=False)
         return is_mine
+
+    async def _tell_reader(self, uri: str, *, is_watched: bool) -> None:
+        """Tell the node with the reader, before the answer, that a resource is watched or not."""
+        session = self._shared
+        reader = session.record["reader"]
+        if reader is not None and (node := node_of(reader)) != session.node.id:
+            await session.node.send(WATCHES, session.digest, uri, is_watched, to=node)
+
+    def note_watched(self, uri: str, is_watched: bool) -> None:
+        """Watch, or stop watching, a resource as another node has stored it."""
+        # At once: a change may follow this message. The record comes with the next request.
+        with suppress(McpError):  # no memory: the next request is refused
+            if is_watched:
+                self.watch(uri)
+            elif uri in self.subscriptions.watched:
+                self.unwatch(uri)
 
     def end_watches(self) -> Collection[str]:
         """Stop watching all resources; see `ChangeFeed`."""

@@ -19,7 +19,9 @@ STORED: Final = "session message in a record"  # the same; the key of the record
 ENDED: Final = "session ended"
 REPLACED: Final = "session read elsewhere"  # the replaced reader
 RESTORED: Final = "session written again"
+OVERRULED: Final = "session overruled"  # a copy that knew more has replaced the record
 UNWATCHED: Final = "session unwatched"  # the resource that the receiver keeps
+WATCHES: Final = "session watches"  # a resource, and whether it is watched; to the reader
 CHANGED_HERE: Final = "session changed"  # a change for this session alone
 NOTICE: Final = "session notice"  # a notification for this session alone; its text
 

@@ -20,6 +20,7 @@ knew the latest version of a record counts.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -53,9 +54,12 @@ from ._shared_parts import (
     CHANGED_HERE,
     ENDED,
     NOTICE,
+    OVERRULED,
     REPLACED,
     RESTORED,
     UNWATCHED,
+    WATCHES,
+    Edit,
     in_time,
     is_record,
     offline,
@@ -97,7 +101,9 @@ class SharedSessions(Sessions):
             ENDED: self.end,
             REPLACED: lambda session, reader: session.reader.end(reader),
             RESTORED: self._take_restored,
+            OVERRULED: self._take_overruled,
             UNWATCHED: lambda session, uri: session.feed.stop_keeping(uri),
+            WATCHES: lambda session, *body: session.feed.note_watched(*body),
             CHANGED_HERE: lambda session, kind: session.reader.take_change(kind),
             NOTICE: lambda session, text: session.reader.take_notice(text),
         }
@@ -413,13 +419,46 @@ class SharedSessions(Sessions):
                 groups={_GROUP: limits.sessions},
             )
             stored: Stored | None = Stored(record, version)
-        except Conflict:
-            stored = await self.node.records.change(session.key, edit, ttl=self._idle)
+        except Conflict as conflict:
+            stored = await self._overrule(session, record, edit, conflict.version)
         except Full:
             stored = None  # others were first
         if stored is not None:
             session.version = 0
             session.confirm(stored)
+
+    async def _overrule(
+        self, session: SharedSession, record: JSONObject, edit: Edit, version: int
+    ) -> Stored | None:
+        """Replace the record that is there, if this node knew a later version of it."""
+        stored: Stored | None = None
+        if version < session.known:
+            # Versions grow: the backend has lost the last writes only.
+            with suppress(Conflict):
+                new = await self.node.records.put(
+                    session.key, record, ttl=self._idle, version=version
+                )
+                stored = Stored(record, new)
+        if stored is None:
+            stored = await self.node.records.change(session.key, edit, ttl=self._idle)
+        if stored is not None and stored.value is record:
+            self.node.tell(OVERRULED, session.digest)
+        return stored
+
+    def _take_overruled(self, session: SharedSession) -> None:
+        # Each request reads the record. Changes come without a request.
+        if session.get_stream.is_read:
+            self.write_soon(partial(self._refresh, session))
+
+    async def _refresh(self, session: SharedSession) -> None:
+        while self.has(session):
+            try:
+                await self.look_up(session)
+            except BackendUnavailable:
+                await trio.sleep(RETRY)
+            else:
+                session.feed.report_all()
+                return
 
     async def _write_all_again(self) -> None:
         for session in list(self._sessions.values()):
