@@ -148,6 +148,10 @@ class Context(LogMethods, Generic[State]):
         Raises:
             NoSessionError: The revision has no sessions (2026-07-28). Return a `Handle` instead,
                 and take it back as an argument.
+            TypeError: The server has a backend, and the value is not JSON.
+            ValueError: The server has a backend, and the values of the session have more than
+                256 KiB of JSON.
+            McpError: The value cannot be stored now (-32603).
         """
 
     @abc.abstractmethod

@@ -18,6 +18,12 @@ class Kit(Toolkit):
         return "stored"
 
     @mcp
+    async def flag(self, ctx, *, value: bool) -> str:
+        """Store true, or the number 1."""
+        await ctx.put_session("flag", True if value else 1)
+        return "stored"
+
+    @mcp
     async def odd(self, ctx) -> str:
         """Store a value that is not JSON."""
         try:
@@ -70,6 +76,15 @@ async def test_what_is_stored_at_one_node_holds_at_the_other(autojump_clock):
         await second.post(level("error"))
         await second.post(call("put", {"key": "b", "value": "2"}))
         assert text_of(await first.post(call("get"))) == "[('a', '1'), ('b', '2')] error"
+
+
+async def test_true_is_not_one(autojump_clock):
+    """A value of another type is another value, also where Python says that they are equal."""
+    async with fleet(Plain) as nodes:
+        first, second = await nodes.session()
+        await first.post(call("flag", {"value": False}))
+        await second.post(call("flag", {"value": True}))
+        assert text_of(await first.post(call("get"))) == "[('flag', True)] debug"
 
 
 async def test_two_nodes_that_store_at_a_time_lose_nothing(autojump_clock):

@@ -42,7 +42,8 @@ class HttpLimits:
         sessions: Sessions with a handshake, of all clients. When all are in use, a client that has
             more of them than others loses its longest idle session. Otherwise the session
             that has been idle longest ends, if it has been idle for a minute, or the new one is
-            refused (503).
+            refused (503). With a backend it bounds the sessions of all nodes together; all other
+            limits are of each process.
         session_idle: Seconds without a request or an open stream after which a session ends.
         streams: Concurrent requests of one client. A client is a principal, or without
             authentication an address: all clients behind a proxy count as one.

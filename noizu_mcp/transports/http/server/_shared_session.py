@@ -96,7 +96,7 @@ class SharedSession(HttpSession):
         self.version = 0
         self.confirmed = -math.inf
         self._epoch = ""
-        self._values_size = 0
+        self._record_size = 0
         self.event_log = SharedEventLog(
             app.limits.history, self._reservation, self.node, table.write_soon
         )
@@ -158,13 +158,15 @@ class SharedSession(HttpSession):
         is_older = stored.version < self.version and self._epoch == epoch
         if record is None or is_older or not self.table.has(self):
             return
-        size = size_of(record["values"])
-        if size > self._values_size:
-            self.reserve(size - self._values_size)
+        size = size_of(record)
+        if size > self._record_size:
+            self.reserve(size - self._record_size)
         else:
-            self.release(self._values_size - size)
-        self._values_size = size
-        if record["values"] != self.values:
+            self.release(self._record_size - size)
+        self._record_size = size
+        # Not `!=`, by which 1 equals true. The same object while nothing changes: the lists of
+        # providers are kept for it.
+        if render(record["values"]) != render(dict(self.values)):
             self.values = MappingProxyType(record["values"])
         self.feed.set_watched(record["watched"])
         self.peer.handshake.log_level = record["level"]
