@@ -90,7 +90,7 @@ class Policy(metaclass=BodyMeta):
 
     kinds: ClassVar[frozenset[CallKind]] = KINDS
     timeout: ClassVar[float] = TIMEOUT
-    is_shared: ClassVar[bool] = False  # see `BoundPolicy`
+    _is_shared: ClassVar[bool] = False  # see `BoundPolicy`
     loop: ClassVar[str | None] = None
     label: str | None = None
 
@@ -216,4 +216,5 @@ def make_chains(
 def _guard_of(policy: Policy, check: Callable[..., Any]) -> BoundPolicy:
     label = policy.label or type(policy).__name__
     waits = inspect.iscoroutinefunction(check)
-    return BoundPolicy(label, check, waits, policy.is_shared, policy.timeout)
+    is_shared: bool = policy._is_shared  # noqa: SLF001 - of this class
+    return BoundPolicy(label, check, waits, is_shared, policy.timeout)

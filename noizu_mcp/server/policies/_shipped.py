@@ -95,7 +95,7 @@ class RateLimit(Policy):
     """
 
     kinds: ClassVar[frozenset[CallKind]] = frozenset({"tool", "prompt", "resource"})
-    is_shared: ClassVar[bool] = True
+    _is_shared: ClassVar[bool] = True
 
     def __init__(
         self,

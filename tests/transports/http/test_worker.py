@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 import trio
@@ -52,12 +53,19 @@ class Place:
 
     def serve(self, supervise, *words):
         """Serve in this process, with a supervisor in a thread, until the thread has ended."""
-        self.its_control.detach()  # it is closed at the end, as the listener is
-        self._listener.detach()
-        thread = threading.Thread(target=self._supervise, args=[supervise])
-        thread.start()
+        # They are closed at the end, as the listener is.
+        for end in (self.its_control, self.its_hub, self._listener):
+            end.detach()
+        backend = partial(serve_hub, lambda _name: Memory())
+        threads = [
+            threading.Thread(target=self._supervise, args=[supervise]),
+            threading.Thread(target=trio.run, args=[backend, self.hub]),
+        ]
+        for thread in threads:
+            thread.start()
         assert main(["run", str(self._file), "--http", "--workers", "1", *words]) == 0
-        thread.join()
+        for thread in threads:
+            thread.join()
 
     def _supervise(self, supervise):
         with self.control:
