@@ -198,8 +198,9 @@ PAGES = (
         "noizu_mcp.testing",
         "noizu_mcp.testing",
         "See [testing in memory](../../tutorial/testing.md), "
-        "[tests with pytest](../../how-to/pytest.md) and "
-        "[testing by properties](../../how-to/property-tests.md).",
+        "[tests with pytest](../../how-to/pytest.md), "
+        "[testing by properties](../../how-to/property-tests.md) and "
+        "[tests with several nodes](../../how-to/scaling.md#test-with-several-nodes).",
         {
             "Transcripts": "Transcript Entry",
             "Answers": "ScriptedHandler Asked",
@@ -211,7 +212,7 @@ PAGES = (
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",
-            "Backends": "check_backend",
+            "Many nodes": "Fleet FaultyMemory check_backend",
         },
     ),
     Page(
@@ -295,6 +296,7 @@ INTERNAL = {
         *("is_subscribable", "overrides", "read_directory", "refresh", "required_for", "slots"),
         *("subject_of", "takes_ends", "takes_subscriptions"),
     },
+    "Http": {"network"},
     "HttpApp": {"endpoint", "keeps_scope"},
     **dict.fromkeys(("ToolProvider", "PromptProvider", "ResourceProvider", "Provider"), _HOOKS),
     "OpenAPI": _HOOKS | {"fixed_names", "offers", "tools", "unknown", "watch"},

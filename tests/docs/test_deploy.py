@@ -125,6 +125,16 @@ def test_the_compose_file() -> None:
     assert compose["networks"]["inside"]["ipam"]["config"][0]["subnet"] in mcp["command"]
 
 
+def test_the_rights_are_the_same_everywhere() -> None:
+    """The page, the file and the docstring give the user of Redis the same rights."""
+    page = (ROOT / "docs" / "how-to" / "scaling.md").read_text(encoding="utf-8")
+    user = read_compose()["configs"]["users"]["content"].splitlines()[1]
+    rights = user.partition("~")[2]
+
+    assert f"~{rights}" in page
+    assert f"~{rights}" in " ".join((Redis.__doc__ or "").split())
+
+
 @needs_redis
 async def test_the_rights_of_the_compose_file(tmp_path: Path) -> None:
     """The user of the file can do everything that a node does, and no other user can log in."""
