@@ -24,7 +24,6 @@ from noizu_mcp import (
     ClientHandler,
     ConnectionClosed,
     Context,
-    McpError,
     McpException,
     RequestTimeout,
     Resource,
@@ -249,7 +248,7 @@ class Trial:
         self.world = World()
         self.random = Random(f"laws-{seed}")
         self.eras = eras
-        self.fleet = Fleet(lambda: self._shop(), nodes=nodes, seed=seed, lease=LEASE)
+        self.fleet = Fleet(self._shop, nodes=nodes, seed=seed, lease=LEASE)
         self.watchers = [Watcher() for _ in eras]
         self.calls = [self._draw_call(n) for n in range(12 * len(eras))]
         self.faults = sorted(
