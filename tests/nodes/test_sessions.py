@@ -175,6 +175,8 @@ async def test_idle_time_counts_over_all_nodes(autojump_clock):
         await trio.sleep(300)
         assert (await second.post(call("get"))).status == 200
         stream = second.get()
+        await trio.sleep(60)
+        assert not stream.ended.is_set()
         await first.post(message("notifications/cancelled", {"requestId": 1}))
         await trio.sleep(300)
         assert (await first.post(call("get"))).status == 200
