@@ -460,11 +460,12 @@ async def test_a_large_event_that_is_lost(autojump_clock):
         first, second = await nodes.session()
         answer = first.open(call("large"))
         last = (await answer.event(0))["id"]
-        await answer.ended.wait()
-        await settled()
         name = last.partition("-")[0]
         digest = digest_of(first.id)
+        await settled()
         await nodes.backend.append(f"e:{digest}:{name}", b"garbage", keep=100, ttl=100)
+        await answer.ended.wait()
+        await settled()
         number = int(last.partition("-")[2]) + 1
         await nodes.backend.delete(f"h:{digest}:{name}:{number}")
         again = second.get(last)

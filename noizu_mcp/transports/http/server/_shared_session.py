@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -275,7 +276,8 @@ class SharedSession(HttpSession):
             return {**record, "ready": self.node.id} if record["ready"] in (False, dead) else None
 
         while True:
-            try:
+            # Without the backend, or memory for what `init` stores elsewhere, it waits.
+            with suppress(BackendUnavailable, McpError):
                 if not await self.change(claim):
                     return False
                 runner = self.record["ready"]
@@ -285,10 +287,6 @@ class SharedSession(HttpSession):
                     return await super().run_init() and await self._note_init()
                 if await self.node.is_dead(runner):
                     dead = runner
-            except BackendUnavailable as error:
-                self.node.note_failure(error)
-            except McpError:
-                return False  # no memory for what `init` has stored
             await trio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 

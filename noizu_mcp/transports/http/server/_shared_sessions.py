@@ -359,8 +359,6 @@ class SharedSessions(Sessions):
                     await self._check(session)
 
     async def _check(self, session: SharedSession) -> None:
-        if not self.has(session):
-            return  # it has ended since the sweep began
         try:
             if session.is_used:
                 # An idle reader needs less: the record shows it to all nodes.
