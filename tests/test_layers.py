@@ -110,6 +110,7 @@ LATE = {
     ("server/registry/_server_options", "...backends"): "loads with the first backend",
     ("_serving", ".backends"): "loads with the first server that cannot start",
     ("transports/http/server/_app", "....server"): "loads where the server has a backend",
+    ("transports/http/server/_http_options", "....backends"): "loads with a wrong URL",
     ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",
     ("client/_handlers", "._handler_checks"): "loads with the first class of a handler",

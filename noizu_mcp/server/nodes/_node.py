@@ -63,7 +63,7 @@ MAX_NODES: Final = 10_000
 CHANGED: Final = "changed"
 #: The kind of a message about a change of a task. Its body is the key of the record.
 TASK_CHANGED: Final = "task"
-_PURPOSE: Final = b"noizu_mcp backend v1"
+_PURPOSE: Final = b"noizu_mcp backend v1 "
 _KNOWN: Final = "known"
 _ALIVE: Final = "alive"
 _EVERYTHING: Final = render([CHANGED, None])
@@ -117,6 +117,7 @@ class Node:
     """One process of many; see the docstring of the module.
 
     Args:
+        name: The name of the server.
         backend: An open backend.
         secrets: The state keys of the server; empty for a random one of this process.
         spawn: Runs a task until the node ends.
@@ -137,10 +138,11 @@ class Node:
         spawn: See Args.
     """
 
-    def __init__(self, backend: Backend, secrets: list[bytes], spawn: SpawnTask) -> None:
+    def __init__(self, name: str, backend: Backend, secrets: list[bytes], spawn: SpawnTask) -> None:
         self.id = os.urandom(8).hex()
         self.backend = backend
-        cipher = Cipher(secrets or [process_secret()], _PURPOSE)
+        # With the name: servers with equal keys cannot open each other's records.
+        cipher = Cipher(secrets or [process_secret()], _PURPOSE + name.encode())
         self.records = Records(backend, cipher, self.note_failure)
         self.use = BackendUse()
         self.alive: frozenset[str] = frozenset()

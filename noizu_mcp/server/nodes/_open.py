@@ -44,7 +44,7 @@ async def open_node(server: "Server", backend: Backend) -> AsyncIterator[Node]:
                 def spawn(work: Callable[[], Awaitable[object]]) -> None:
                     nursery.start_soon(_run, work)
 
-                node = Node(opened, secrets, spawn)
+                node = Node(server.options.name, opened, secrets, spawn)
                 opened.observe = node.use.observe
                 server.telemetry.backends.add(node.use)
                 await node.begin()

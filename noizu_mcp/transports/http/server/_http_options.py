@@ -177,10 +177,15 @@ def backend_of(options: HttpOptions, server: Server) -> "Backend | None":
     """Return the backend of a server that is served with these options; None for one process.
 
     Raises:
-        ValueError: The URL of the environment is not valid.
+        BackendUnavailable: The URL of the environment is not valid.
     """
     for each in (options.backend, server.options.backend):
         if each is not None:
             return None if isinstance(each, str) else each  # the only text is the empty one
-    found = read_backend(os.environ.get(BACKEND_VARIABLE, ""))
+    try:
+        found = read_backend(os.environ.get(BACKEND_VARIABLE, ""))
+    except ValueError as error:
+        from ....backends import BackendUnavailable
+
+        raise BackendUnavailable(f"{BACKEND_VARIABLE}: {error}") from None
     return None if isinstance(found, str) else found
