@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from .tasks._known_task import KnownTask
     from .tasks._running_task import RunningTask
     from .tasks._shared_tasks import SharedTasks
-    from .tasks._task_store import TaskMemory, TaskStore
+    from .tasks._task_quota import TaskMemory
+    from .tasks._task_store import TaskStore
 
 
 #: Serves one method: answers at once, or returns the rest of the work. It may raise `McpError`.
