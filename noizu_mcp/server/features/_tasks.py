@@ -28,7 +28,8 @@ from .._server_context import NOT_SENT
 from .._server_request import ServerRequest
 from ..asking._live import EarlierRun, LiveAsker
 from ..asking._rounds import RoundAsker
-from ..calls._call import RequestedCall, ToolCall, as_result
+from ..calls._answers import as_result
+from ..calls._call import RequestedCall, ToolCall
 from ..calls._emitters import observe_second_run, observe_task
 from ..calls._invoke import ending_of
 from ..calls._scope_checks import denial, needed

@@ -134,7 +134,7 @@ class TaskRecords:
     # The other methods ask the backend once.
 
     async def get(self, key: str) -> tuple[TaskRecord | None, int]:
-        """Return a record and its version; None and 0 if there is none that can be read.
+        """Return a record and its version; None and 0 if it is missing or cannot be read.
 
         Raises:
             BackendUnavailable: The backend cannot answer now.
@@ -170,6 +170,7 @@ class TaskRecords:
         return await self._put(record, version, _MANY, _MANY)
 
     async def _put(self, record: TaskRecord, version: int, tasks: int, owned: int) -> int:
+        # A record without a node ends a task whose node is gone. It stays in its groups.
         groups = {}
         if record.node:
             groups = {_on(record.node): _MANY, _ALL: tasks}
