@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..protocol import Revision
     from ..types import ReadResult, RequireScopes
     from ._server_context import ServerContext
+    from .calls._answers import EncodingTurns
     from .changes._bus import Bus
     from .handles._handle_store import HandleStore
     from .nodes._node import Node
@@ -64,6 +65,7 @@ class Running(Protocol):
 
     state: Any
     transport: str
+    turns: "EncodingTurns"
     node: "Node | None"
 
     @property
@@ -304,8 +306,8 @@ class AnswerableRequest(HandledRequest, Protocol):
     def limit_time(self, component: ToolSpec | None) -> None:
         """Set the deadline of the request."""
 
-    async def take_turn(self, size: int) -> bool:
-        """Wait for permission to encode a large result."""
+    def reserve(self, size: int) -> bool:
+        """Reserve bytes for the answer, or answer with an error and return False."""
 
     def mark_ending(self, ending: Ending) -> None:
         """Tell the observer how the request is about to end."""

@@ -14,6 +14,7 @@ from .._util import Returned
 from .._value import JSONMapping, JSONObject
 from ..engine import Job, SpawnTask
 from ..types import ToolResult
+from .calls._answers import EncodingTurns
 from .changes._bus import Merger, Subscriber
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from .tasks._known_task import KnownTask
     from .tasks._running_task import RunningTask
     from .tasks._shared_tasks import SharedTasks
-    from .tasks._task_store import TaskMemory, TaskStore
+    from .tasks._task_quota import TaskMemory
+    from .tasks._task_store import TaskStore
 
 
 #: Serves one method: answers at once, or returns the rest of the work. It may raise `McpError`.
@@ -95,7 +97,7 @@ class RunningServer:
         portal: Runs functions in the loop from other threads.
         merger: Passes changes on to the subscribers.
         listeners: The listeners to the server's telemetry.
-        encoding: The lock of the request that encodes a large result.
+        turns: The turns in which large results are encoded.
         working: The requests whose handlers run. They may have been refused in the meantime.
         replayed: The handlers that were logged because they ran again.
         handle_backing: Where handles are kept, if the server has a backend; None for the memory of
@@ -129,7 +131,7 @@ class RunningServer:
         self._parks = parks
         self.merger = Merger(self._find_task, linger)
         self.listeners = server.telemetry.listeners
-        self.encoding = trio.Lock()
+        self.turns = EncodingTurns()
         self.working: dict[ServerRequest, None] = {}
         self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[ServerRequest, McpError], None] | None = None

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import attrs
 import trio
 
 from .._errors import (
@@ -24,22 +23,14 @@ from .._errors import (
 )
 from .._util import UNSET, Unset
 from .._value import JSONMapping, JSONObject
-from ..components import read_by_hand
-from ..engine import (
-    BatchReply,
-    InboundRequest,
-    InFlight,
-    Job,
-    ReplyChannel,
-    is_crash,
-)
+from ..engine import BatchReply, InboundRequest, InFlight, Job, ReplyChannel, is_crash
 from ..events import EventEmitter
 from ..jsonrpc import DENIED, INTERNAL_ERROR, METHOD_NOT_FOUND, Id, digest_of
 from ..protocol import CLIENT_REQUESTS, Dispatch
 from ..types import META_SERVER_INFO, InputRequest, InputRequired, ToolResult
 from ._contracts import EMPTY, TaskStart
 from ._server_context import NOT_SENT, ServerContext
-from .calls._client_abilities import prepare_question
+from .calls._client_abilities import prepare_question, prepare_questions
 from .calls._emitters import RequestEmitter
 from .calls._invoke import NO_SESSION, TIMED_OUT, chosen_error, log_no_session, timed_out
 from .calls._scope_checks import check_request_scopes, denial, needed
@@ -59,8 +50,6 @@ if TYPE_CHECKING:
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`), in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
-#: Bytes around a large result, rounded up.
-_AROUND: Final = 1024
 
 
 class ServerRequest(InboundRequest):
@@ -275,22 +264,6 @@ class ServerRequest(InboundRequest):
 
     # Answers
 
-    async def take_turn(self, size: int) -> bool:
-        """Wait for permission to encode a large result: one result in each round of the loop.
-
-        Args:
-            size: Approximate bytes of the result. They are reserved while it waits.
-
-        Returns:
-            False if there is no room for them. The request is then answered with an error.
-        """
-        if not self.reserve(size + _AROUND):
-            return False
-        # The holder of the lock releases it in the next round, and encodes before that.
-        async with self.running.encoding:
-            pass
-        return True
-
     def complete(self, result: JSONMapping) -> None:
         """Answer with a complete result, in the form of its era."""
         if self.envelope.revision.stateless:
@@ -354,18 +327,21 @@ class ServerRequest(InboundRequest):
         self.mark_ending("denied")
         if isinstance(error, DeniedHidden):
             self.send_failure(error.answer)
-        elif self.request.method == "tools/call":
-            self.complete(ToolResult.error(str(error)).to_wire())
         else:
-            self.send_error(DENIED, str(error))
+            self.send_reason(str(error), DENIED)
 
-    def send_reason(self, text: str) -> None:
-        """Answer that the request failed, with a reason that may be shown to the peer."""
+    def send_reason(self, text: str, code: int = INTERNAL_ERROR) -> None:
+        """Answer that the request failed, with a reason that may be shown to the peer.
+
+        Args:
+            text: The reason.
+            code: The code of the error, for all methods except `tools/call`.
+        """
         if self.request.method == "tools/call":
             # Models read the results of tools. They never see protocol errors.
             self.complete(ToolResult.error(text).to_wire())
         else:
-            self.send_error(INTERNAL_ERROR, text)
+            self.send_error(code, text)
 
     def expire(self) -> None:
         """Answer that the deadline has passed; see `InboundRequest`."""
@@ -514,9 +490,5 @@ class ServerRequest(InboundRequest):
 
     async def retry(self, required: InputRequired) -> bool:
         """Ask the questions of an `InputRequired` of the handler; see `HandledRequest`."""
-        asked, envelope = required.requests, self.envelope
-        if not envelope.revision.modes:  # its forms use other keywords
-            asked = {key: read_by_hand(each) for key, each in asked.items()}
-        method = self.request.method
-        asked = {key: prepare_question(envelope, method, each) for key, each in asked.items()}
-        return await self._asker.retry(attrs.evolve(required, requests=asked))
+        prepared = prepare_questions(self.envelope, self.request.method, required)
+        return await self._asker.retry(prepared)

@@ -38,12 +38,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..._errors import Denied, InsufficientScope, McpError, UnsavedHandle
 from ..._value import JSONMapping, JSONObject
 from ...components import ToolSpec, prepare, to_result
-from ...engine import (
-    Job,
-    call_user_code,
-    is_crash,
-    run_user_code,
-)
+from ...engine import Job, call_user_code, is_crash, run_user_code
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render_text
 from ...protocol import adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
@@ -51,9 +46,9 @@ from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
 from ..threads._abandoned import TooManyAbandoned
 from ..threads._fair_limiter import ClientShare, QueueFull
+from ._answers import Answer, as_result, bounded, size_of_answer
 from ._concurrency_limit import in_slot
 from ._invoke import ASKED, CRASHED, TIMED_OUT, failure, invoke_handler, settle
-from ._result_size import LARGE, bounded, size_of
 from ._time_limit import OutOfTime, in_time
 from ._unknown import unknown
 
@@ -61,8 +56,6 @@ if TYPE_CHECKING:
     from .._contracts import AnswerableRequest, CallTaskStart, HandledRequest, ServedServer
     from .._server_context import ServerContext
 
-#: The answer to a call of a tool. A text is short for a result of one text block.
-Answer = ToolResult | str
 #: Makes the start of the task of a call, from the call, its request and its tool.
 PrepareTask = Callable[..., "CallTaskStart"]
 _CALL: Final = "call_tool"
@@ -479,8 +472,8 @@ class RequestedCall(ToolCall):
         except (McpError, InsufficientScope) as error:
             self._request.send_failure(error)
             return
-        size = _size_of(answer)
-        if size <= LARGE or await self._request.take_turn(size):
+        request = self._request
+        if await request.running.turns.take(size_of_answer(answer), request.reserve):
             self._reply(answer)
 
     def _reply(self, result: Answer) -> None:
@@ -502,15 +495,3 @@ class RequestedCall(ToolCall):
             schema = None if self.spec is None else self.spec.definition.get("outputSchema")
             wire = adapt_tool_result(wire, schema, revision)
         request.complete(wire)
-
-
-def as_result(answer: Answer) -> ToolResult:
-    """Convert an answer into a result."""
-    return ToolResult(answer) if isinstance(answer, str) else answer
-
-
-def _size_of(answer: Answer) -> int:
-    """Estimate the bytes of an answer, without structured content; see `size_of`."""
-    if isinstance(answer, str):
-        return len(answer)
-    return sum(size_of(value) for block in answer.content for value in block.fields.values())

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from ... import schema
 from ..._errors import McpError, ToolError
 from ..._value import JSONMapping
+from ...components import read_by_hand
 from ...jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ...protocol import Envelope
-from ...types import ROOTS, SAMPLE, InputRequest
+from ...types import ROOTS, SAMPLE, InputRequest, InputRequired
 
 _FORM: Final = "requestedSchema"
 
@@ -34,6 +37,20 @@ def prepare_question(envelope: Envelope, method: str, request: InputRequest) -> 
         text = "it has no form field for a choice of several values"
         raise _refusal(method, f"Not supported by revision {envelope.revision.name}: {text}")
     return InputRequest(request.method, {**request.params, _FORM: form})
+
+
+def prepare_questions(envelope: Envelope, method: str, required: InputRequired) -> InputRequired:
+    """Convert the questions that a handler returned, as `prepare_question` does.
+
+    Raises:
+        McpError: The client does not support a question; see `_check_ability`.
+        ToolError: The client does not support a question; see `_check_ability`.
+    """
+    asked = required.requests
+    if not envelope.revision.modes:  # its forms use other keywords
+        asked = {key: read_by_hand(each) for key, each in asked.items()}
+    asked = {key: prepare_question(envelope, method, each) for key, each in asked.items()}
+    return attrs.evolve(required, requests=asked)
 
 
 def _needed_by(request: InputRequest) -> JSONMapping:

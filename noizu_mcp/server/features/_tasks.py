@@ -28,7 +28,8 @@ from .._server_context import NOT_SENT
 from .._server_request import ServerRequest
 from ..asking._live import EarlierRun, LiveAsker
 from ..asking._rounds import RoundAsker
-from ..calls._call import RequestedCall, ToolCall, as_result
+from ..calls._answers import as_result
+from ..calls._call import RequestedCall, ToolCall
 from ..calls._emitters import observe_second_run, observe_task
 from ..calls._invoke import ending_of
 from ..calls._scope_checks import denial, needed
@@ -42,7 +43,7 @@ from ._work import in_time
 if TYPE_CHECKING:
     from ...types import RequireScopes
     from .._running import RunningServer
-    from ..tasks._task_record import TaskRecord
+    from ..tasks._task_records import TaskRecord
 
 #: The result for a handshake client, which cannot declare the extension.
 _NEEDED: Final = ToolResult.error(
@@ -104,7 +105,7 @@ def _update(ctx: ServerRequest, task: "RunningTask | TaskRecord") -> Awaitable[N
 
 
 async def _update_elsewhere(ctx: ServerRequest, task: "TaskRecord", answers: JSONMapping) -> None:
-    await ctx.running.shared_tasks.answer(task, answers)
+    await ctx.running.shared_tasks.messages.answer(task, answers)
     ctx.complete({})
 
 
@@ -117,7 +118,7 @@ def _cancel(ctx: ServerRequest, task: "RunningTask | TaskRecord") -> None:
     if isinstance(task, RunningTask):
         task.cancel()
     else:
-        ctx.running.shared_tasks.cancel(task)
+        ctx.running.shared_tasks.messages.cancel(task)
     ctx.complete({})
 
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from ...components import ToolSpec
     from .._contracts import AsyncioSide
     from .._server_context import ServerContext
-    from ..calls._call import Answer, ToolCall
+    from ..calls._answers import Answer
+    from ..calls._call import ToolCall
     from ..registry._server_options import ServerOptions
 
 

@@ -1,4 +1,4 @@
-"""Tasks of one node that every node serves: their records, their messages, and their second life.
+"""Tasks of one node that every node serves: their writes, their end, and their second life.
 
 Theory of operation. A task runs at one node, which owns its record. `create` writes the record
 before the client learns of the task. After that each change is written in the background, at most
@@ -8,9 +8,9 @@ to the record of a task that runs, so another owner or attempt means that this n
 dead. Then the task is given up: its handler is cancelled, and nothing is written. A node whose
 lease is nearly over writes nothing until it has renewed it.
 
-Other nodes read the record (`find`), and send cancellations and answers to the inbox of the owner.
-After each write all nodes are told the digest of the id, and a node with a follower of the task
-reads the record again (`refresh`).
+Other nodes read the record (`find`), and send cancellations and answers to the owner
+(`TaskMessages`). After each write all nodes are told the key of the record; `FollowedTasks` reads
+it again where a peer follows the task.
 
 `_look` is the only reader of records. A task whose node is gone, it fails or runs again, here. So
 whoever meets such a task first deals with it: the node that finds the death, or any reader. The
@@ -18,31 +18,28 @@ call of a task is in its record only once the task has certainly begun, so a cal
 never runs again.
 """
 
-import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import trio
 
 from ..._errors import McpError
 from ..._limits import Limits
-from ..._log import throttled_log
 from ..._value import JSONObject
 from ...backends import BackendUnavailable, Conflict, Full
-from ...jsonrpc import INTERNAL_ERROR, memory_of, render
-from ..nodes._node import RENEWAL, RETRY, TASK_CHANGED, Node
-from ..nodes._records import digest_of
+from ...jsonrpc import memory_of
+from ..nodes._node import RETRY, TASK_CHANGED, Node
+from ._followed_tasks import FollowedTasks
 from ._known_task import KnownTask
 from ._running_task import RunningTask
-from ._task_record import TaskRecord, read_record
+from ._task_messages import TaskMessages
+from ._task_records import TaskRecord, TaskRecords, key_of, unreachable
 from ._task_store import TaskStore
 
 if TYPE_CHECKING:
     from ...types import RequireScopes
-
-Result = TypeVar("Result")
 
 #: Seconds within which changes of a task become one write.
 MERGE: Final = 0.05
@@ -50,25 +47,10 @@ MERGE: Final = 0.05
 ATTEMPTS: Final = 3
 #: Part of the lease after which a node that cannot renew it gives up tasks that run again.
 GIVE_UP: Final = 0.75
-#: Operations in the background at one time.
-PLACES: Final = 16
-#: Bytes of answers in a message; more of them go through a record.
-IN_MESSAGE: Final = 48 * 1024
-#: Seconds for which such a record is kept.
-ANSWERS_TTL: Final = 60.0
 #: Bytes of a result. A record has at most 16 MiB.
 MAX_RESULT: Final = 15 * 2**20
-#: Members of a group without a limit.
-_MANY: Final = 2**31
-#: The group of all tasks, and of all tasks whose owners have seen the end.
-_ALL: Final = "tasks"
-_TOLD: Final = "told"
-#: Kinds of messages.
-_CANCEL: Final = "task-cancel"
-_ANSWERS: Final = "task-answers"
 
 _GONE: Final = "The node that ran this task is gone; the task may have been executed in part"
-_TRY_AGAIN: Final = "The tasks cannot be reached now; try again in a moment"
 
 
 class _Own:
@@ -90,7 +72,7 @@ class _Own:
 
     def __init__(self, task: RunningTask) -> None:
         self.task = task
-        self.key = _key_of(task.id)
+        self.key = key_of(task.id)
         self.version = 0
         self.call: JSONObject | None = None
         self.is_lost = False
@@ -113,7 +95,8 @@ class SharedTasks:
         run_again: Starts the handler of a task again, from its stored call.
 
     Attributes:
-        others: Tasks of other nodes that a peer of this one follows, by id.
+        followed: Tasks of other nodes that a peer of this one follows.
+        messages: Cancels and answers tasks of other nodes.
         most: Maximum bytes of one task.
     """
 
@@ -126,28 +109,20 @@ class SharedTasks:
         limits: Limits,
         run_again: Callable[[JSONObject, RunningTask], object],
     ) -> None:
-        self.others: dict[str, TaskRecord] = {}
         self._node = node
-        self._records = node.records
+        self._records = TaskRecords(node, limits)
         self._store = store
-        self._limits = limits
         self._run_again = run_again
         # All by the key of the record.
         self._own: dict[str, _Own] = {}
         self._given_up: dict[str, TaskRecord] = {}
         self._busy: set[str] = set()
-        self._followed: dict[str, str] = {}
-        self._refreshing: dict[str, bool] = {}  # whether the state changed meanwhile
-        self._places = trio.Semaphore(PLACES)
         self._written = trio.Event()
         self._is_watching = False
-        self._is_following = False
         self._leaves_tasks = False
+        self.followed = FollowedTasks(node, self._look_until_done, store.report)
+        self.messages = TaskMessages(node, self._records, self._find_run)
         store.share = self
-        node.receivers[TASK_CHANGED] = self._receive_change
-        node.receivers[_CANCEL] = self._receive_cancel
-        node.receivers[_ANSWERS] = self._receive_answers
-        node.on_gap.append(self._refresh_all)
         node.on_emptied.append(self._write_again)
         node.on_death.append(self._settle_tasks_of)
         node.on_declared_dead.append(self._lose_all)
@@ -192,7 +167,9 @@ class SharedTasks:
                     await self._write(own)
         except BaseException:
             self._store.drop(task)
-            self._node.spawn(partial(self._until_done, partial(self._records.delete, own.key)))
+            self._node.spawn(
+                partial(self._records.until_done, partial(self._records.delete, own.key))
+            )
             raise
         finally:
             self._busy.discard(own.key)
@@ -201,44 +178,12 @@ class SharedTasks:
         return task
 
     async def _admit(self, own: _Own) -> None:
-        owner = own.task.owner
         try:
-            while own.version == 0:
-                try:
-                    own.version = await self._put_own(own, is_limited=True)
-                except Full as full:
-                    if not await self._make_room(owner, full.group):
-                        raise self._store.refusal(owner, own.task.size) from None
+            own.version = await self._records.add(self._record_of(own))
+        except Full:
+            raise self._store.refusal(own.task.owner, own.task.size) from None
         except BackendUnavailable:
-            raise McpError(INTERNAL_ERROR, _TRY_AGAIN) from None
-
-    async def _make_room(self, owner: str | None, full: str) -> bool:
-        """Remove an ended task whose owner has seen the end, from a group that is full."""
-        groups = [_TOLD] if full == _ALL else []
-        if owner is not None:
-            groups.insert(0, _of(_TOLD, owner))
-        for group in groups:
-            for mark in await self._records.members(group):
-                await self._records.delete(mark)
-                if await self._records.delete(_key_at(mark)):
-                    return True
-        return False
-
-    async def _put_own(self, own: _Own, *, is_limited: bool = False) -> int:
-        task, limits = own.task, self._limits
-        groups = {f"on:{self._node.id}": _MANY, _ALL: limits.tasks if is_limited else _MANY}
-        if task.owner is not None:
-            most = limits.tasks_per_principal if is_limited else _MANY
-            groups[_of(_ALL, task.owner)] = most
-        return await self._put(own.key, self._record_of(own), own.version, groups)
-
-    async def _put(
-        self, key: str, record: TaskRecord, version: int, groups: Mapping[str, int]
-    ) -> int:
-        ttl = max(1.0, record.expires - self._node.backend.now())
-        return await self._records.put(
-            key, record.to_json(), ttl=ttl, version=version, groups=groups
-        )
+            raise unreachable() from None
 
     def _record_of(self, own: _Own) -> TaskRecord:
         task, now = own.task, self._node.backend.now()
@@ -258,7 +203,7 @@ class SharedTasks:
 
     def note_change(self, task: RunningTask) -> None:
         """Write the state of a task soon."""
-        own = self._own.get(_key_of(task.id))
+        own = self._own.get(key_of(task.id))
         if own is None or own.task is not task:
             return
         own.is_changed = True
@@ -273,7 +218,7 @@ class SharedTasks:
             while own.is_changed and not own.is_lost:
                 with trio.move_on_after(MERGE):
                     await own.over.wait()
-                await self._until_done(partial(self._write, own))
+                await self._records.until_done(partial(self._write, own))
         finally:
             own.is_writing = False
 
@@ -288,7 +233,7 @@ class SharedTasks:
         is_end, own.is_changed = own.task.ended, False
         try:
             self._check_lease()
-            own.version = await self._put_own(own)
+            own.version = await self._records.replace(self._record_of(own), own.version)
         except Conflict as conflict:
             own.is_changed = True
             await self._reconcile(own, conflict.version)
@@ -305,8 +250,7 @@ class SharedTasks:
 
     async def _reconcile(self, own: _Own, version: int) -> None:
         """Find out what stands in the place of the last version of a record."""
-        stored = await self._records.get(own.key)
-        record = None if stored is None else read_record(stored.value)
+        record, _ = await self._records.get(own.key)
         if record is None:
             # The backend has lost it, or it is garbage: this node knows better.
             own.version = version
@@ -319,15 +263,6 @@ class SharedTasks:
         """Write what runs here to a backend that has lost its data."""
         for own in list(self._own.values()):
             self.note_change(own.task)
-
-    async def _until_done(self, operation: Callable[[], Awaitable[Result]]) -> Result:
-        """Repeat an operation until the backend answers. A few run at one time."""
-        async with self._places:
-            while True:
-                try:
-                    return await operation()
-                except BackendUnavailable:
-                    await trio.sleep(RETRY)
 
     @property
     def _is_overdue(self) -> bool:
@@ -351,7 +286,7 @@ class SharedTasks:
 
     def note_drop(self, task: RunningTask) -> None:
         """Write nothing more of a task."""
-        own = self._own.get(_key_of(task.id))
+        own = self._own.get(key_of(task.id))
         if own is not None and own.task is task:
             own.is_lost = True
             del self._own[own.key]
@@ -361,7 +296,7 @@ class SharedTasks:
         self.note_drop(own.task)
         self._store.give_up(own.task)
         if self._store.is_followed(own.task.id):
-            self.refresh(own.task.id)
+            self.followed.refresh(own.task.id)
 
     def _lose_all(self) -> None:
         """Give up all tasks: another node has taken this one for dead."""
@@ -373,7 +308,7 @@ class SharedTasks:
 
     def hand_over(self, task: RunningTask) -> bool:
         """Leave a task to another node, if that may run it again."""
-        own = self._own.get(_key_of(task.id))
+        own = self._own.get(key_of(task.id))
         if own is None or own.call is None or own.task is not task or task.ended:
             return False
         self._lose(own)
@@ -413,13 +348,13 @@ class SharedTasks:
     async def _resume(self, own: _Own, record: TaskRecord) -> None:
         """Run a task again that was given up, if it is still of this node."""
         await own.task.left.wait()
-        await self._until_done(self._wait_for_lease)
+        await self._records.until_done(self._wait_for_lease)
         if self._given_up.pop(own.key, None) is not record:
             return  # another node has taken this one for dead
-        found = await self._until_done(partial(self._look, own.key))
+        found = await self._look_until_done(own.key)
         if found is None:
             # The backend has lost it.
-            await self._until_done(partial(self._take_over, own.key, record, 0))
+            await self._records.until_done(partial(self._take_over, own.key, record, 0))
 
     # Records
 
@@ -429,15 +364,18 @@ class SharedTasks:
         Raises:
             BackendUnavailable: The backend cannot answer now.
         """
-        stored = await self._records.get(key)
-        record = None if stored is None else read_record(stored.value)
-        if stored is None or record is None or record.is_over or key in self._busy:
+        record, version = await self._records.get(key)
+        if record is None or record.is_over or key in self._busy:
             return record
         if not await self._is_left(key, record):
             return record
-        await self._take_over(key, record, stored.version)
-        stored = await self._records.get(key)
-        return None if stored is None else read_record(stored.value)
+        await self._take_over(key, record, version)
+        record, _ = await self._records.get(key)
+        return record
+
+    async def _look_until_done(self, key: str) -> TaskRecord | None:
+        """Read a record, as `_look` does, once the backend answers."""
+        return await self._records.until_done(partial(self._look, key))
 
     async def _is_left(self, key: str, record: TaskRecord) -> bool:
         """Tell whether no node runs the task of a record."""
@@ -456,13 +394,13 @@ class SharedTasks:
         try:
             if not await self._restart(key, record, version):
                 expires = self._node.backend.now() + self._store.ttl
-                await self._put(key, record.failed(_GONE, expires), version, {})
+                await self._records.replace(record.failed(_GONE, expires), version)
         except Conflict:
             return  # another node was first
         finally:
             self._busy.discard(key)
         self._node.tell(TASK_CHANGED, key)
-        self._receive_change("", key)
+        self.followed.note_change(key)
 
     async def _restart(self, key: str, record: TaskRecord, version: int) -> bool:
         if record.call is None or record.attempt >= ATTEMPTS:
@@ -476,7 +414,7 @@ class SharedTasks:
         own = _Own(task)
         own.call, own.version = record.call, version
         try:
-            own.version = await self._put_own(own)
+            own.version = await self._records.replace(self._record_of(own), own.version)
         except BaseException:
             self._store.give_up(task)
             raise
@@ -487,11 +425,11 @@ class SharedTasks:
 
     async def _settle_tasks_of(self, node: str) -> None:
         """Deal with all tasks of a node that is gone."""
-        await self._until_done(self._wait_for_lease)
-        keys = await self._until_done(partial(self._records.members, f"on:{node}"))
+        await self._records.until_done(self._wait_for_lease)
+        keys = await self._records.until_done(partial(self._records.keys_at, node))
         async with trio.open_nursery() as nursery:
             for key in keys:
-                nursery.start_soon(self._until_done, partial(self._look, key))
+                nursery.start_soon(self._look_until_done, key)
 
     # Tasks of all nodes
 
@@ -505,19 +443,19 @@ class SharedTasks:
         Raises:
             McpError: The backend cannot answer now (-32603).
         """
-        key = _key_of(id_)
+        key = key_of(id_)
         try:
             record = await self._look(key)
         except BackendUnavailable:
             record = self._given_up.get(key)
             if record is None and self._store.get(id_) is None:
-                raise McpError(INTERNAL_ERROR, _TRY_AGAIN) from None
+                raise unreachable() from None
         own = self._own.get(key)
         if own is not None and record is not None and not own.owns(record, self._node.id):
             self._lose(own)
         found = self._store.get(id_) or record
         if found is None and self._node.note_loss():
-            raise McpError(INTERNAL_ERROR, _TRY_AGAIN)
+            raise unreachable()
         return found
 
     def note_delivered(self, task: KnownTask) -> None:
@@ -529,138 +467,10 @@ class SharedTasks:
             left = task.expires - trio.current_time()
         else:
             return
-        self._node.spawn(
-            partial(self._until_done, partial(self._mark_told, task.id, task.owner, left))
-        )
+        mark = partial(self._records.mark_delivered, task.id, task.owner, left)
+        self._node.spawn(partial(self._records.until_done, mark))
 
-    async def _mark_told(self, id_: str, owner: str | None, ttl: float) -> None:
-        groups = {_TOLD: _MANY}
-        if owner is not None:
-            groups[_of(_TOLD, owner)] = _MANY
-        # A record of its own: the record of the task may be large.
-        with suppress(Conflict):
-            mark = f"d:{digest_of(id_)}"
-            await self._records.put(mark, True, ttl=max(1.0, ttl), version=0, groups=groups)
-
-    def cancel(self, task: TaskRecord) -> None:
-        """Cancel a task of another node.
-
-        Raises:
-            McpError: It is between two attempts (-32603).
-        """
-        if not task.is_over:
-            self._tell_owner(task, _CANCEL)
-
-    async def answer(self, task: TaskRecord, answers: Mapping[str, Any]) -> None:
-        """Answer questions of a task of another node.
-
-        Raises:
-            McpError: The answers cannot be stored now (-32603).
-        """
-        if task.is_over:
-            return
-        body: JSONObject | None = dict(answers)
-        place = None
-        if len(render(body)) > IN_MESSAGE:
-            place = f"m:{os.urandom(16).hex()}"
-            try:
-                await self._records.put(place, body, ttl=ANSWERS_TTL)
-            except BackendUnavailable:
-                raise McpError(INTERNAL_ERROR, _TRY_AGAIN) from None
-            body = None
-        self._tell_owner(task, _ANSWERS, body, place)
-
-    def _tell_owner(self, task: TaskRecord, kind: str, *body: Any) -> None:
-        if task.node == self._node.id:
-            raise McpError(INTERNAL_ERROR, _TRY_AGAIN)
-        self._node.tell(kind, _key_of(task.id), task.attempt, *body, to=task.node)
-
-    def _receive_cancel(self, _sender: str, key: str, attempt: int) -> None:
+    def _find_run(self, key: str, attempt: int) -> RunningTask | None:
+        """Return a task that runs at this node; None if this attempt is over."""
         own = self._own.get(key)
-        if own is not None and own.task.attempt == attempt:
-            own.task.cancel()
-
-    def _receive_answers(
-        self, _sender: str, key: str, attempt: int, answers: JSONObject | None, place: str | None
-    ) -> None:
-        if answers is None:
-            self._node.spawn(partial(self._fetch_answers, key, attempt, str(place)))
-            return
-        own = self._own.get(key)
-        if own is not None and own.task.attempt == attempt:
-            try:
-                own.task.answer(answers)
-            except McpError as error:
-                text = "answers to a task were dropped: %s"
-                throttled_log.warning(text, text, error)
-
-    async def _fetch_answers(self, key: str, attempt: int, place: str) -> None:
-        stored = await self._until_done(partial(self._records.get, place))
-        if stored is not None:
-            self._receive_answers("", key, attempt, stored.value, None)
-            await self._until_done(partial(self._records.delete, place))
-
-    # Followers of tasks of other nodes
-
-    def refresh(self, id_: str) -> None:
-        """Fetch the state of a task of another node soon, and report it to its followers."""
-        self._followed[_key_of(id_)] = id_
-        if not self._is_following:
-            self._is_following = True
-            self._node.spawn(self._watch_owners)
-        if id_ in self._refreshing:
-            self._refreshing[id_] = True
-        else:
-            self._refreshing[id_] = True
-            self._node.spawn(partial(self._refresh, id_))
-
-    async def _refresh(self, id_: str) -> None:
-        key = _key_of(id_)
-        while self._refreshing[id_] and key in self._followed:
-            self._refreshing[id_] = False
-            record = await self._until_done(partial(self._look, key))
-            if key in self._followed:
-                if record is None:
-                    self.others.pop(id_, None)
-                else:
-                    self.others[id_] = record
-                self._store.report(id_)
-        del self._refreshing[id_]
-
-    async def _watch_owners(self) -> None:
-        """Look at followed tasks whose nodes are dead: the node that found it may be dead, too."""
-        while self._followed:
-            await trio.sleep(RENEWAL)
-            for id_, record in list(self.others.items()):
-                if not record.is_over and record.node not in self._node.alive:
-                    self.refresh(id_)
-        # No checkpoint since no task was followed.
-        self._is_following = False
-
-    def _refresh_all(self) -> None:
-        """Fetch all states: a change may be missing."""
-        for id_ in list(self._followed.values()):
-            self.refresh(id_)
-
-    def unfollow(self, id_: str) -> None:
-        """Forget a task of another node: its last follower is gone."""
-        self._followed.pop(_key_of(id_), None)
-        self.others.pop(id_, None)
-
-    def _receive_change(self, _sender: str, key: str) -> None:
-        id_ = self._followed.get(key)
-        if id_ is not None:
-            self.refresh(id_)
-
-
-def _key_of(id_: str) -> str:
-    return f"t:{digest_of(id_)}"
-
-
-def _key_at(mark: str) -> str:
-    """Return the key of the task of a mark."""
-    return f"t:{mark.partition(':')[2]}"
-
-
-def _of(group: str, owner: str) -> str:
-    return f"{group}:{digest_of(owner)}"
+        return None if own is None or own.task.attempt != attempt else own.task
