@@ -104,12 +104,10 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib.util"}}
 
 # Function-level imports, each with its reason.
 LATE = {
-    ("server/_running", ".changes._shared"): "loads where the server has a backend",
-    ("server/_running", ".asking._claims"): "the same",
-    ("server/_running", ".handles._backing"): "the same",
     ("server/registry/_server_options", "...backends"): "loads with the first backend",
     ("_serving", ".backends"): "loads with the first server that cannot start",
     ("transports/http/server/_app", "....server"): "loads where the server has a backend",
+    ("server/_running", ".handles._backing"): "the same",
     ("transports/http/server/_http_options", "....backends"): "loads with a wrong URL",
     ("server/registry/_registry", "...uri"): "most servers have no templates",
     ("client/_client", "._skills"): "loads with the first file of a skill",
@@ -162,8 +160,6 @@ LATE = {
     ("server/_server_request", ".asking._rounds"): "the same",
     ("server/_running", ".asking._parked"): "loads with the first question of 2026-07-28",
     ("server/_running", ".tasks._task_store"): "loads with the first task",
-    ("server/_running", ".tasks._shared_tasks"): "loads where there are other nodes",
-    ("server/_running", ".features._tasks"): "loads with the first task that runs again",
     ("server/_running", ".providers._provider_lists"): "loads with the first provider",
     ("server/_server", ".providers._providers"): "the same",
     ("server/features/_lifecycle", "..providers._introductions"): "the same",

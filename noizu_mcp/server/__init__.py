@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
+from ._running import Joined as Joined
 from ._running import RunningServer as RunningServer
 from ._serve import PipeSession as PipeSession
 from ._serve import Reply as Reply
@@ -42,6 +43,7 @@ _LATE = {
     ".handles._backing": "HandleBacking",
     ".loading._load": "load_server",
     ".changes._shared": "decode_change",
+    ".features._join": "join",
     ".nodes._node": "ALL CHANGED Node",
     ".nodes._open": "open_node",
     ".nodes._records": "Stored digest_of",
@@ -50,6 +52,7 @@ _LATE = {
 
 if _TYPE_CHECKING:
     from .changes._shared import decode_change as decode_change
+    from .features._join import join as join
     from .handles._backing import HandleBacking as HandleBacking
     from .loading._load import load_server as load_server
     from .loading._remedies import missing_requirements as missing_requirements

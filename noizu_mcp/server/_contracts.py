@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ._server_context import ServerContext
     from .calls._answers import EncodingTurns
     from .changes._bus import Bus
-    from .handles._handle_store import HandleStore
     from .nodes._node import Node
     from .policies._capability import CapabilityIssuer
     from .policies._policy_set import PolicySet
@@ -77,7 +76,7 @@ class Running(Protocol):
         """The server."""
 
     @property
-    def handles(self) -> "HandleStore":
+    def handles(self) -> "Handles":
         """The handles of the server."""
 
     def forget_lists(self, session: "HandledSession") -> None:
@@ -97,6 +96,26 @@ class Running(Protocol):
 
     async def read_within(self, ctx: "ServerContext", uri: str) -> "ReadResult":
         """Read a resource for a handler; see `Context`."""
+
+
+class Handles(Protocol):
+    """The handles of a server, as calls use them; see `HandleStore`."""
+
+    async def run(self, call: Any, spec: ToolSpec, /) -> ToolResult | str:
+        """Run the handler of a tool that takes handles, and store what it has changed."""
+
+    async def answer(self, call: Any, value: object, /) -> ToolResult | str:
+        """Answer with a value that has new handles."""
+
+    async def save(self, ctx: "ServerContext", handle: Any, /) -> None:
+        """Store a handle before the handler has returned."""
+
+
+class CallHandles(Protocol):
+    """The handles that a call has loaded."""
+
+    def use_side(self, side: "AsyncioSide") -> None:
+        """Let the handler call the methods of the objects on asyncio."""
 
 
 class Claims(Protocol):

@@ -4,14 +4,14 @@ import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 import trio
 
 from .._errors import McpError
 from .._util import Returned
-from .._value import JSONMapping, JSONObject
+from .._value import JSONMapping
 from ..engine import Job, SpawnTask
 from ..types import ToolResult
 from .calls._answers import EncodingTurns
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .nodes._node import Node
     from .providers._provider_lists import ProviderLists
     from .tasks._known_task import KnownTask
-    from .tasks._running_task import RunningTask
     from .tasks._shared_tasks import SharedTasks
     from .tasks._task_quota import TaskMemory
     from .tasks._task_store import TaskStore
@@ -76,6 +75,20 @@ class Portal:
             return
 
 
+class Joined(NamedTuple):
+    """What a node shares with the other nodes.
+
+    Attributes:
+        changes: The changes of lists and resources.
+        claims: The claims of states.
+        tasks: The tasks.
+    """
+
+    changes: "SharedChanges"
+    claims: "Claims"
+    tasks: "SharedTasks"
+
+
 class RunningServer:
     """A server while one connection on a pipe, or one application over HTTP, is served.
 
@@ -100,8 +113,6 @@ class RunningServer:
         turns: The turns in which large results are encoded.
         working: The requests whose handlers run. They may have been refused in the meantime.
         replayed: The handlers that were logged because they ran again.
-        handle_backing: Where handles are kept, if the server has a backend; None for the memory of
-            this process. Set before the first request.
         on_denied: Called before a request is answered with a missing scope.
         shared_changes: The changes of all nodes; None without other nodes.
         claims: The claims of states; only where there are other nodes.
@@ -138,7 +149,6 @@ class RunningServer:
         self.shared_changes: SharedChanges | None = None
         self.claims: Claims
         self.shared_tasks: SharedTasks
-        self.handle_backing: HandleBacking | None = None
 
     @cached_property
     def tasks(self) -> "TaskStore":
@@ -152,7 +162,14 @@ class RunningServer:
         """The handles that calls take and return. Loaded on first use."""
         from .handles._handle_store import HandleStore
 
-        backing = self.handle_backing or self.server.local_handles()
+        backing: "HandleBacking"
+        if self.node is None:
+            backing = self.server.local_handles()
+        else:
+            from .handles._backing import HandleBacking
+
+            records, limits = self.node.records, self.server.options.limits
+            backing = HandleBacking(self.node.backend, limits, records.seal, records.unseal)
         return HandleStore(backing, self.server.options, self.linger)
 
     @cached_property
@@ -181,11 +198,17 @@ class RunningServer:
 
         return ProviderLists(self, self.server.providers)
 
-    async def begin_serving(self) -> None:
-        """Start what runs beside the requests: providers, if there are any."""
+    async def begin_serving(self, join: "Callable[[RunningServer], Joined] | None" = None) -> None:
+        """Start what runs beside the requests: providers, if there are any.
+
+        Args:
+            join: Shares what is served with the other nodes; None without other nodes, and for a
+                mounted server, since its outer server does.
+        """
         self.server.bus.running[self] = None
-        if self.node is not None:
-            self._join(self.node)
+        if join is not None:
+            self.shared_changes, self.claims, self.shared_tasks = join(self)
+            self.shared_changes.begin()
         if self.server.registry.providers is not None:
             await self.provider_lists.begin()
 
@@ -205,33 +228,6 @@ class RunningServer:
             self.shared_changes.end()
         if "provider_lists" in vars(self):
             self.provider_lists.end()
-
-    def _join(self, node: "Node") -> None:
-        """Share changes, states, tasks and handles with the other nodes."""
-        # Loaded where there are other nodes.
-        from .asking._claims import StateClaims
-        from .changes._shared import SharedChanges
-        from .handles._backing import HandleBacking
-        from .tasks._shared_tasks import SharedTasks
-
-        self.shared_changes = SharedChanges(
-            node, self.server.bus, self.merger, self.portal.run_soon
-        )
-        self.shared_changes.begin()
-        options = self.server.options
-        self.claims = StateClaims(node, self.parked, self.server.sealer, options.state_ttl)
-        # Also without a tool that has tasks: one may be added while the server runs.
-        self.shared_tasks = SharedTasks(node, self.tasks, options.limits, self._run_again)
-        records = node.records
-        self.handle_backing = HandleBacking(
-            node.backend, options.limits, records.seal, records.unseal
-        )
-
-    def _run_again(self, call: JSONObject, task: "RunningTask") -> None:
-        """Start the handler of a task whose node is gone."""
-        from .features._tasks import run_again
-
-        run_again(self, call, task)
 
     # Calls by handlers. Most servers have none, and their code is not loaded.
 

@@ -30,6 +30,7 @@ from ..types import (
 from ._contracts import (
     EMPTY,
     AsyncioSide,
+    CallHandles,
     HandledRequest,
     HandledSession,
     MountedView,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from ..components import Capability
     from ..events import EventEmitter
     from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
-    from .handles._handle_store import CallHandles
     from .policies._capability import IssuedCapability
     from .policies._policy import CallKind
 

@@ -1,12 +1,13 @@
 """What the nodes of a server share: changes, rates, capability texts, states of questions."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 import trio
 
 from noizu_mcp import Schema, Server, Toolkit, mcp
-from noizu_mcp.policies import RateLimit
+from noizu_mcp.policies import Denied, RateLimit
 
 from ..kit.messages import CAPABILITIES, call, message
 from .kit import Faulty, known, nodes
@@ -174,6 +175,27 @@ async def test_a_rate_limit_counts_the_calls_of_all_nodes(autojump_clock, strict
             assert texts.count("changed") == 8  # four of each
 
 
+async def test_an_empty_bucket_is_remembered(autojump_clock):
+    """A client that goes on calling costs the backend nothing, and takes little memory."""
+    asked = []
+
+    class Node:
+        async def count(self, name, *, limit, period):
+            asked.append(name)
+            return 60.0
+
+    limit = RateLimit(1, per=60, key="principal", clock=trio.current_time)
+    server = make([limit])
+    ctx = SimpleNamespace(running=SimpleNamespace(node=Node()), server=server)
+    clients = [SimpleNamespace(caller=None, client=f"192.0.2.{n}") for n in range(10_001)]
+    for client in [clients[0], clients[0], *clients[1:], clients[-1], clients[0]]:
+        with pytest.raises(Denied, match="try again in 60 s"):
+            await limit.check(client, ctx)
+
+    # The first one was forgotten for the last one.
+    assert len(asked) == 10_002
+
+
 async def test_a_capability_opens_once_at_all_nodes(autojump_clock):
     """In an outage it does not open at all."""
     backend = Faulty()
@@ -213,6 +235,32 @@ async def test_a_question_is_answered_at_any_node_once(autojump_clock, first):
     assert done.json["result"]["content"][0]["text"] == "paid 1"
     assert waiting == [0, 0]
     assert ["was used before" in each.json["error"]["message"] for each in others] == [True, True]
+
+
+async def test_only_the_answered_handler_is_given_up(autojump_clock):
+    """Other questions go on waiting at the node."""
+    async with nodes(make) as (one, two):
+        asked = [await one.send_modern(call("pay", **ASKABLE)) for _ in range(2)]
+        await two.send_modern(retry(asked[1]))
+        await known()
+        waiting = one.app.server.telemetry.parked_handlers()
+        done = await one.send_modern(retry(asked[0]))
+
+    assert waiting == 1
+    assert done.json["result"]["content"][0]["text"] == "paid 1"
+
+
+async def test_a_prompt_that_another_node_has_asked_for(autojump_clock):
+    """A retry that is answered at once, too."""
+    async with nodes(make) as (one, two):
+        asked = await one.send_modern(message("prompts/get", {"name": "poem", **ASKABLE}, 1))
+        again = retry(asked)
+        again["method"] = "prompts/get"
+        again["params"].pop("arguments")
+        again["params"]["name"] = "poem"
+        done = await two.send_modern(again)
+
+    assert done.json["result"]["messages"][0]["content"]["text"] == "yes"
 
 
 async def test_the_same_answer_at_two_nodes_at_once_pays_once(autojump_clock):

@@ -6,17 +6,15 @@ another node, that node gives it up. While the backend cannot answer, nodes use 
 without a claim, as they would alone: only retries ask the backend, and none of them fails for it.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..._errors import McpError
 from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS
 from ..nodes._node import Node
 from ..nodes._records import digest_of
+from ._parked import ParkedHandlers
 from ._seal import USED_STATE, Sealer
-
-if TYPE_CHECKING:
-    from ._parked import ParkedHandlers
 
 #: Characters at the end of a state by which a node finds its handler: the seal ends with a random
 #: looking tag of 22 characters.
@@ -33,7 +31,7 @@ class StateClaims:
         ttl: Seconds for which a state is valid.
     """
 
-    def __init__(self, node: Node, parked: "ParkedHandlers", sealer: Sealer, ttl: float) -> None:
+    def __init__(self, node: Node, parked: ParkedHandlers, sealer: Sealer, ttl: float) -> None:
         self._node = node
         self._parked = parked
         self._sealer = sealer

@@ -81,7 +81,7 @@ class HeldHandle:
                 setattr(self.outer.handle, attribute.name, value)
 
 
-class CallHandles:
+class LoadedHandles:
     """The handles that a call has loaded.
 
     Args:
@@ -91,7 +91,7 @@ class CallHandles:
         held: The handles by their keys.
     """
 
-    def __init__(self, outer: "CallHandles | None") -> None:
+    def __init__(self, outer: "LoadedHandles | None") -> None:
         self._outer = outer
         self.held: dict[str, HeldHandle] = {}
 
@@ -155,7 +155,7 @@ class HandleStore:
             ToolError: A handle is unknown, or cannot be stored now.
         """
         outer = call.context
-        handles = CallHandles(outer.handles)
+        handles = LoadedHandles(cast("LoadedHandles | None", outer.handles))
         async with AsyncExitStack() as stack:
             keys = await self._hold_all(call, spec, handles, stack)
             ctx = outer.with_handles(handles)
@@ -181,7 +181,7 @@ class HandleStore:
         return await self._finish(call, value, ())
 
     async def _hold_all(
-        self, call: "ToolCall", spec: "ToolSpec", handles: CallHandles, stack: AsyncExitStack
+        self, call: "ToolCall", spec: "ToolSpec", handles: LoadedHandles, stack: AsyncExitStack
     ) -> Mapping[str, str]:
         """Lock and load the handles of a call.
 
@@ -212,7 +212,7 @@ class HandleStore:
         spec: "ToolSpec",
         cls: type,
         state: StoredState,
-        handles: CallHandles,
+        handles: LoadedHandles,
         stack: AsyncExitStack,
     ) -> HeldHandle | None:
         """Lock and load one handle; None if it does not exist."""

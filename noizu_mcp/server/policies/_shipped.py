@@ -158,9 +158,9 @@ class RateLimit(Policy):
             self._take(key)
             return
         if wait > 0:
-            while len(self._empty_until) >= MAX_BUCKETS:
-                del self._empty_until[next(iter(self._empty_until))]
             self._empty_until[key] = now + wait
+            if len(self._empty_until) > MAX_BUCKETS:
+                del self._empty_until[next(iter(self._empty_until))]
             raise self._refusal(wait)
 
     def _refusal(self, wait: float) -> Denied:

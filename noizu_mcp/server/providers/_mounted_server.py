@@ -189,7 +189,14 @@ class MountedServer:
 
     async def _serve(self, state: object) -> None:
         outer = self._outer
-        inner = RunningServer(self._server, outer.routes, state, outer.transport, outer.linger)
+        inner = RunningServer(
+            self._server,
+            outer.routes,
+            state,
+            outer.transport,
+            outer.linger,
+            node=outer.node,
+        )
         try:
             await inner.begin_serving()
             self._calls.begin(inner)

@@ -32,7 +32,7 @@ from ._running_app import RunningApp, TaskGroup
 
 if TYPE_CHECKING:
     from ....engine.aio import TrioSide
-    from ....server import Node
+    from ....server import Joined, Node, RunningServer
     from ._authorization import Authorization
     from ._shared_sessions import SharedSessions
 
@@ -148,7 +148,7 @@ class HttpApp:
                 tasks.spawn(self.endpoint.sessions.sweep)
                 tasks.spawn(app.streams.sweep)
                 try:
-                    await app.running.begin_serving()
+                    await app.running.begin_serving(None if node is None else _join())
                     self._ready = True
                     yield
                 finally:
@@ -332,6 +332,13 @@ def _metrics_of(server: Server, options: HttpOptions) -> Metrics | None:
     if other is not server:
         raise ValueError(f"metrics must be those of {server!r}, not of {other!r}, another server")
     return options.metrics
+
+
+def _join() -> "Callable[[RunningServer], Joined]":
+    # Loaded where there are other nodes.
+    from ....server import join
+
+    return join
 
 
 async def _admit(

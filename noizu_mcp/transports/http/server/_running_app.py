@@ -98,7 +98,13 @@ class RunningApp:
     ) -> None:
         self.quotas = Quotas(options.limits)
         self.running = RunningServer(
-            server, ROUTES, state, "http", tasks.spawn, memory=self.quotas, node=node
+            server,
+            ROUTES,
+            state,
+            "http",
+            tasks.spawn,
+            memory=self.quotas,
+            node=node,
         )
         self.limits = options.limits
         # Any node may get the next request of a session.
