@@ -162,15 +162,15 @@ class RunningServer:
         """The handles that calls take and return. Loaded on first use."""
         from .handles._handle_store import HandleStore
 
-        backing: "HandleBacking"
-        if self.node is None:
-            backing = self.server.local_handles()
-        else:
-            from .handles._backing import HandleBacking
+        return HandleStore(self._handle_backing(), self.server.options, self.linger)
 
-            records, limits = self.node.records, self.server.options.limits
-            backing = HandleBacking(self.node.backend, limits, records.seal, records.unseal)
-        return HandleStore(backing, self.server.options, self.linger)
+    def _handle_backing(self) -> "HandleBacking":
+        if self.node is None:
+            return self.server.local_handles()
+        from .handles._backing import HandleBacking
+
+        records, limits = self.node.records, self.server.options.limits
+        return HandleBacking(self.node.backend, limits, records.seal, records.unseal)
 
     @cached_property
     def parked(self) -> "ParkedHandlers":

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ..backends import Backend, Conflict, Full, Gap, LogEntry
-from ._check_backend import LONG, SHORT, must, must_equal
+from ._backend_rules import LONG, SHORT, must, must_equal
 
 #: Seconds by which an engine's expiry may differ from the model's.
 _BLUR: Final = 0.02

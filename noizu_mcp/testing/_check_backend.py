@@ -10,11 +10,8 @@ from trio.abc import Clock
 
 from .._groups import single_failure
 from ..backends import Backend, BackendUnavailable, Conflict, Full, Gap, LogEntry
+from ._backend_rules import LONG, SHORT, must, must_equal
 
-#: Seconds of a short TTL, which the checks wait for.
-SHORT: Final = 0.05
-#: Seconds of a TTL that does not end in a check.
-LONG: Final = 60.0
 #: Seconds within which everything must happen that a check waits for.
 PATIENCE: Final = 20.0
 #: The number of tasks that do the same at once.
@@ -80,17 +77,6 @@ async def two_nodes(backend: Backend) -> AsyncIterator[tuple[Backend, Backend]]:
     """Open a backend for two nodes of a server."""
     async with backend.open("check") as one, backend.open("check") as two:
         yield one, two
-
-
-def must(condition: object, text: str) -> None:
-    """Raise where the engine breaks the contract."""
-    if not condition:
-        raise AssertionError(text)
-
-
-def must_equal(got: object, expected: object, text: str) -> None:
-    """Raise where an answer is not the expected one."""
-    must(got == expected, f"{text}: expected {expected!r}, got {got!r}")
 
 
 async def gone(backend: Backend, key: str) -> None:

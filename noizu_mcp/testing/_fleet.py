@@ -53,7 +53,7 @@ class Fleet:
 
     The proxy sends each HTTP request to one of the running nodes, drawn from the seed. On
     `trio.testing.MockClock` no test waits; the same operations on the same seed then meet the same
-    nodes and faults, but for the order in which trio runs tasks that are ready at one time.
+    nodes and faults; only the order in which trio runs tasks that are ready at one time may differ.
 
     Args:
         server: The class of the server, or a function that makes one; called for each node.

@@ -225,7 +225,7 @@ class HandleStore:
             state = outer.record.state
         elif not await self._load(cls, state, stack, is_read_only=spec.is_read_only):
             return None
-        record = HandleRecord(self, cls, state, is_read_only=spec.is_read_only)
+        record = HandleRecord(self.delete, cls, state, is_read_only=spec.is_read_only)
         record.is_settled = True
         return HeldHandle(cls, record, outer)
 
@@ -303,7 +303,7 @@ class HandleStore:
         owner, id_ = _owner_of(ctx), new_id()
         key = key_of(self._server, cls, owner, id_) or ""
         state = StoredState(id_, key, owner)
-        record = HandleRecord(self, cls, state, is_read_only=_is_read_only(ctx))
+        record = HandleRecord(self.delete, cls, state, is_read_only=_is_read_only(ctx))
         record.side = ctx.side
         return record
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from base64 import urlsafe_b64encode
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,6 @@ from ._locks import Lock
 
 if TYPE_CHECKING:
     from .._contracts import AsyncioSide
-    from ._handle_store import HandleStore
 
 #: Random bytes of an id: without authentication, anyone who knows the id can use the handle.
 _ENTROPY: Final = 24
@@ -109,11 +109,15 @@ class StoredState:
     is_deleted: bool = False
 
 
+#: Deletes a handle of a class; see `HandleStore`.
+Delete = Callable[[type, StoredState], Awaitable[None]]
+
+
 class HandleRecord:
     """The record of one object of a handle; a `StoredHandle`.
 
     Args:
-        store: The store.
+        delete: Deletes a handle from the store.
         cls: The class of the object.
         state: The handle in the store.
         is_read_only: True in a call that stores nothing.
@@ -126,9 +130,9 @@ class HandleRecord:
     """
 
     def __init__(
-        self, store: "HandleStore", cls: type, state: StoredState, *, is_read_only: bool = False
+        self, delete: Delete, cls: type, state: StoredState, *, is_read_only: bool = False
     ) -> None:
-        self._store = store
+        self._delete = delete
         self._cls = cls
         self.state = state
         self.is_read_only = is_read_only
@@ -148,7 +152,7 @@ class HandleRecord:
     async def delete(self) -> None:
         """Delete the record; see `Handle`."""
         self.check("delete")
-        delete = partial(self._store.delete, self._cls, self.state)
+        delete = partial(self._delete, self._cls, self.state)
         await (delete() if self.side is None else self.side.run_trio(delete))
 
     def check(self, what: str) -> None:
