@@ -11,6 +11,7 @@ import os
 import random
 from collections import Counter, defaultdict
 from contextlib import asynccontextmanager, contextmanager
+from math import inf
 from random import Random
 
 import attrs
@@ -50,7 +51,7 @@ TOLD = 1.0
 SENDING = 0.5
 LEASE = 10.0
 #: Uses of the limited tool, in the seconds of the whole plan and more.
-LIMIT, PERIOD = 5, 1000.0
+LIMIT, PERIOD = 2, 1000.0
 URIS = ("shop://tea", "shop://milk")
 STATELESS, SESSION = "2026-07-28", "2025-11-25"
 
@@ -229,8 +230,8 @@ TASK_TIME = 60.0
 
 #: The tools that clients of each era call, with their weights.
 TOOLS = {
-    STATELESS: {"run": 4, "change": 4, "ask": 2, "limited": 1, "work": 2, "again": 2},
-    SESSION: {"run": 4, "change": 3, "ask": 2, "limited": 1, "keep": 4, "kept": 4},
+    STATELESS: {"run": 4, "change": 4, "ask": 2, "limited": 2, "work": 2, "again": 2},
+    SESSION: {"run": 4, "change": 3, "ask": 2, "limited": 2, "keep": 4, "kept": 4},
 }
 FAULTS = ("kill", "stop", "freeze", "down", "slow", "clear", "lose_tail", "lose_answers", "double")
 
@@ -250,6 +251,7 @@ class Trial:
         self.random = Random(f"laws-{seed}")
         self.eras = eras
         self.fleet = Fleet(lambda: self._shop(), nodes=nodes, seed=seed, lease=LEASE)
+        self.drawn_at = 1.0
         self.watchers = [Watcher() for _ in eras]
         self.calls = [self._draw_call(n) for n in range(12 * len(eras))]
         self.faults = sorted(
@@ -276,9 +278,21 @@ class Trial:
             arguments["uri"] = self.random.choice(URIS)
         elif tool in ("keep", "kept"):
             arguments["name"] = self.random.choice("ab")
-        return Call(client, tool, arguments["key"], arguments, self.random.uniform(1.0, LENGTH - 8))
+        if self.random.random() > 0.3:
+            self.drawn_at = self.random.uniform(1.0, LENGTH - 8)
+        # Else at one time with the call before.
+        return Call(client, tool, arguments["key"], arguments, self.drawn_at)
 
-    async def execute(self):
+    async def execute(self, time_limit=inf):
+        """Execute the plan, and judge it."""
+        with trio.move_on_after(time_limit) as limit:
+            await self._execute()
+        if limit.cancelled_caught:
+            self.world.findings.append("the trial has not ended")
+        else:
+            self._judge()
+
+    async def _execute(self):
         async with self.fleet, trio.open_nursery() as clients:
             ready = []
             for number in range(len(self.eras)):
@@ -289,7 +303,6 @@ class Trial:
             async with trio.open_nursery() as nursery:
                 for at, fault in self.faults:
                     nursery.start_soon(self._fail, at, fault)
-        self._judge()
 
     async def _be_client(self, number, ready):
         era, watcher = self.eras[number], self.watchers[number]
@@ -559,7 +572,7 @@ class Trial:
             for each in [call.began, *(put.ended for put in puts)]
         ):
             return  # a node may have written the record before another one wrote it again
-        certain = [p for p in puts if not is_failed(p.answer) and p.ended <= call.began]
+        certain = [p for p in puts if not is_failed(p.answer) and p.ended < call.began]
         last = max((p.began for p in certain), default=0.0)
         allowed = {p.key for p in puts if p.ended >= last}
         if not certain:
@@ -612,14 +625,17 @@ def seeded(seed):
         yield
 
 
-def run_trial(seed, *, eras, **options):
-    """Execute the plan of a seed; return the trial, whose world has the findings."""
+def run_trial(seed, *, eras, time_limit=inf, **options):
+    """Execute the plan of a seed; return the trial, whose world has the findings.
+
+    After `time_limit` virtual seconds it is a finding that the trial has not ended.
+    """
     with seeded(seed):
         trial = Trial(seed, eras, **options)
         collected = _Tracebacks(trial.world)
         logging.getLogger("noizu_mcp").addHandler(collected)
         try:
-            trio.run(trial.execute, clock=MockClock(autojump_threshold=0))
+            trio.run(trial.execute, time_limit, clock=MockClock(autojump_threshold=0))
         finally:
             logging.getLogger("noizu_mcp").removeHandler(collected)
     return trial
