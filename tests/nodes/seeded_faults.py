@@ -201,7 +201,9 @@ def the_dead_are_not_found(patch):
 @fault
 def judged_too_early(patch):
     """After an outage each node takes all others for dead."""
-    patch.setattr(Node, "_steady_since", property(lambda self: -1e9, lambda self, at: None), raising=False)
+    patch.setattr(
+        Node, "_steady_since", property(lambda self: -1e9, lambda self, at: None), raising=False
+    )
 
 
 @fault
@@ -215,7 +217,9 @@ def write_after_fencing(patch):
         return await put(self, key, value, version=version, **options)
 
     patch.setattr(Records, "put", force)
-    patch.setattr(Node, "on_declared_dead", property(lambda self: [], lambda self, hooks: None), raising=False)
+    patch.setattr(
+        Node, "on_declared_dead", property(lambda self: [], lambda self, hooks: None), raising=False
+    )
 
 
 @fault
@@ -282,7 +286,10 @@ def main():
     for name in FAULTS:
         result = find(name, seconds)
         found += result is not None
-        print(f"{name:34} {'not found' if result is None else f'seed {result[0]}: {result[1][:90]}'}", flush=True)
+        print(
+            f"{name:34} {'not found' if result is None else f'seed {result[0]}: {result[1][:90]}'}",
+            flush=True,
+        )
     print(f"{found} of {len(FAULTS)} in {monotonic() - began:.0f} s")
 
 
