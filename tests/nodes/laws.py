@@ -1,9 +1,9 @@
 """The promises of many nodes as laws: random operations and faults, and a model of what may happen.
 
-A seed draws a plan: clients, their operations, and faults, each at a time. The plan is executed on a
-fleet, on a virtual clock. Each operation records what it saw, and each handler what it did. At the
-end all records are compared with the promises. What goes wrong must have an excuse: the node of a
-call was killed, the backend had a fault. A broken promise without an excuse is a finding.
+A seed draws a plan: clients, their operations, and faults, each at a time. The plan is executed on
+a fleet, on a virtual clock. Each operation records what it saw, and each handler what it did. At
+the end all records are compared with the promises. What goes wrong must have an excuse: the node of
+a call was killed, the backend had a fault. A broken promise without an excuse is a finding.
 """
 
 import logging
@@ -25,7 +25,6 @@ from noizu_mcp import (
     ClientHandler,
     ConnectionClosed,
     Context,
-    McpError,
     McpException,
     RequestTimeout,
     Resource,
@@ -250,7 +249,7 @@ class Trial:
         self.world = World()
         self.random = Random(f"laws-{seed}")
         self.eras = eras
-        self.fleet = Fleet(lambda: self._shop(), nodes=nodes, seed=seed, lease=LEASE)
+        self.fleet = Fleet(self._make_shop, nodes=nodes, seed=seed, lease=LEASE)
         self.drawn_at = 1.0
         self.watchers = [Watcher() for _ in eras]
         self.calls = [self._draw_call(n) for n in range(12 * len(eras))]
@@ -259,7 +258,7 @@ class Trial:
             for _ in range(self.random.randint(1, 5) if faults else 0)
         )
 
-    def _shop(self):
+    def _make_shop(self):
         server = Shop()
         server.tools.add(Kit(self.world))
         server.policies.replace([Limited(LIMIT, PERIOD)])
@@ -448,7 +447,8 @@ class Trial:
             if reason := self._fault_of(call):
                 shown = getattr(call.answer, "text", call.answer)
                 self.world.found(
-                    f"{call.key} of {self.eras[call.client]} at {call.began:.3f}: {reason}: {shown!r}"
+                    f"{call.key} of {self.eras[call.client]} at {call.began:.3f}:"
+                    f" {reason}: {shown!r}"
                 )
         for key, count in [*self.world.begun.items(), *self.world.steps.items()]:
             if count > (3 if key.startswith("again") else 1):
@@ -514,9 +514,9 @@ class Trial:
         if call.tool == "work" and not self._disturbed(call.began, call.ended):
             return "failed"
         dead = world.killed.get(world.where.get(call.key))
-        if dead is not None and call.ended > max(dead, call.began) + LEASE + 3.0 + RECOVERY:
-            if not world.in_trouble(call.began, call.ended):
-                return f"failed {call.ended - dead:.1f} s after the death of its node"
+        is_late = dead is not None and call.ended > max(dead, call.began) + LEASE + 3.0 + RECOVERY
+        if is_late and not world.in_trouble(call.began, call.ended):
+            return f"failed {call.ended - dead:.1f} s after the death of its node"
         return None if "node" in str(task.error) else "the error does not name the node"
 
     def _was_frozen(self, call):
@@ -543,8 +543,9 @@ class Trial:
                 told = [each for each in watcher.told[uri] if each >= at]
                 if watcher.since[uri] < at and not (told and told[0] <= deadline):
                     self.world.found(
-                        f"a change of {uri} at {at:.3f} was told {self.eras[number]} client {number}"
-                        f" {f'at {told[0]:.3f}' if told else 'never'}, not until {deadline:.3f}"
+                        f"a change of {uri} at {at:.3f} was told {self.eras[number]}"
+                        f" client {number} {f'at {told[0]:.3f}' if told else 'never'},"
+                        f" not until {deadline:.3f}"
                     )
 
     def _judge_values(self):

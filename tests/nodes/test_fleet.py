@@ -1,4 +1,4 @@
-"""`Fleet` and `FaultyMemory`: nodes that are started, stopped, killed and frozen; a backend that fails."""
+"""`Fleet` and `FaultyMemory`: nodes that are killed and frozen, and a backend that fails."""
 
 import pytest
 import trio
