@@ -2,7 +2,7 @@
 
 `python -m tests.nodes.chaos 60` runs it for a minute and prints a report. Every 5 s a node is
 killed (kill -9) and started again. Every 20 s Redis is restarted, stopped (SIGSTOP) or emptied, in
-turn. The clients are the official one (2025-11-25) and those of this package, of both eras.
+turn. The clients are the official client (2025-11-25) and clients of this package, of both eras.
 """
 
 import json

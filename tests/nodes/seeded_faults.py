@@ -164,7 +164,7 @@ def nothing_written_again(patch):
 
 @fault
 def older_copy_overrules(patch):
-    """After a loss the last writer counts, not the one that knew most."""
+    """After a loss the last writer counts, whatever it knew."""
     patch.setattr(_shared_session.SharedSession, "known", property(lambda self: 2**50))
 
 
