@@ -174,6 +174,7 @@ class Fleet:
         app = HttpApp(self._make(), HttpOptions(**options))
         member = _Member(app, link, str(self._folder / str(next(self._starts))))
         member.host = await self._nursery.start(member.run)
+        member.endpoint = app.endpoint
         self._members[node] = member
 
     async def stop(self, node: int) -> None:
@@ -204,9 +205,8 @@ class Fleet:
         member = self._find(node)
         del self._members[node]
         member.cut()
-        if member.app.endpoint is not None:
-            # Its handlers get no time to end.
-            self._nursery.start_soon(member.app.endpoint.settle, 0)
+        # Its handlers get no time to end.
+        self._nursery.start_soon(member.endpoint.settle, 0)
         member.scope.cancel()
 
     def freeze(self, node: int, seconds: float) -> None:
@@ -248,12 +248,14 @@ class _Member:
 
     Attributes:
         host: Serves the application.
+        endpoint: The endpoint of the application.
         scope: The tasks of the node.
         ended: Set when all of them have ended.
         connections: The connections of clients to it.
     """
 
     host: Host
+    endpoint: Any
 
     def __init__(self, app: HttpApp, link: Any, path: str) -> None:
         self.app: Final = app
