@@ -54,7 +54,7 @@ async def test_a_message_that_must_arrive_is_sent_at_once(autojump_clock):
         await one.send("say", 2, to=two.id)
         two.backend.down = False
         await known()
-        assert two.heard == [[1], [2]]
+        assert two.heard == [(1,), (2,)]
 
 
 async def test_a_dead_node_is_found_by_one_other(autojump_clock):
