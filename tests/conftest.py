@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .behaviour.not_on_nodes import NOT_ON_NODES
 from .time_limit import pytest_addoption, pytest_configure
 
 # pytest calls the hooks that it finds here.
@@ -87,6 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             transport = param_of(item, "transport")
             is_elsewhere = transport not in ("", "memory")
             is_repeated = transport == "http2" and item.path.name in NOT_OVER_HTTP2
+            is_repeated |= transport == "two nodes" and item.originalname in NOT_ON_NODES
             if (is_elsewhere and not is_quick) or is_repeated:
                 left_out.add(item)
             elif is_elsewhere or not is_quick:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, Unpack
+from typing import Any, Final, Self
 
 import httpcore2
 import trio
@@ -31,9 +31,6 @@ from ..server import Server
 from ..transports import Http
 from ..transports.http import Host, HostOptions, HttpApp, HttpOptions, serve_asgi
 from ._faulty_memory import FaultyMemory
-
-if TYPE_CHECKING:
-    from ..transports.http._keywords import HttpKeywords
 
 #: Ports in the URLs of fleets, on which nothing listens. Clients remember what they learned about a
 #: server by its URL, so no two fleets of a process have the same.
@@ -53,7 +50,7 @@ class Fleet:
 
     The proxy sends each HTTP request to one of the running nodes, drawn from the seed. On
     `trio.testing.MockClock` no test waits; the same operations on the same seed then meet the same
-    nodes and faults; only the order in which trio runs tasks that are ready at one time may differ.
+    nodes and faults, if trio runs tasks that are ready at one time in the same order.
 
     Args:
         server: The class of the server, or a function that makes one; called for each node.
@@ -76,7 +73,7 @@ class Fleet:
         nodes: int = 2,
         seed: object = 0,
         lease: float = 10.0,
-        **options: "Unpack[HttpKeywords]",
+        **options: Any,
     ) -> None:
         if not callable(server):
             raise TypeError(f"each node has a server of its own: give the class, not {server!r}")
@@ -177,6 +174,7 @@ class Fleet:
         app = HttpApp(self._make(), HttpOptions(**options))
         member = _Member(app, link, str(self._folder / str(next(self._starts))))
         member.host = await self._nursery.start(member.run)
+        member.endpoint = app.endpoint
         self._members[node] = member
 
     async def stop(self, node: int) -> None:
@@ -207,9 +205,8 @@ class Fleet:
         member = self._find(node)
         del self._members[node]
         member.cut()
-        if member.app.endpoint is not None:
-            # Its handlers get no time to end.
-            self._nursery.start_soon(member.app.endpoint.settle, 0)
+        # Its handlers get no time to end.
+        self._nursery.start_soon(member.endpoint.settle, 0)
         member.scope.cancel()
 
     def freeze(self, node: int, seconds: float) -> None:
@@ -251,12 +248,14 @@ class _Member:
 
     Attributes:
         host: Serves the application.
+        endpoint: The endpoint of the application.
         scope: The tasks of the node.
         ended: Set when all of them have ended.
         connections: The connections of clients to it.
     """
 
     host: Host
+    endpoint: Any
 
     def __init__(self, app: HttpApp, link: Any, path: str) -> None:
         self.app: Final = app

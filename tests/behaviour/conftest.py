@@ -42,6 +42,7 @@ STATEFUL = (
     ("askers", "Forgetful"),
     ("jobs", "Jobs"),
     ("timely", "Timely"),
+    ("strays", "Beside"),
 )
 _UNLIMITED = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

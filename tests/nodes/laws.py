@@ -1,9 +1,9 @@
 """The promises of many nodes as laws: random operations and faults, and a model of what may happen.
 
-A seed draws a plan: clients, their operations, and faults, each at a time. The plan is executed on a
-fleet, on a virtual clock. Each operation records what it saw, and each handler what it did. At the
-end all records are compared with the promises. What goes wrong must have an excuse: the node of a
-call was killed, the backend had a fault. A broken promise without an excuse is a finding.
+A seed draws a plan: clients, their operations, and faults, each at a time. The plan is executed on
+a fleet, on a virtual clock. Each operation records what it saw, and each handler what it did. At
+the end all records are compared with the promises. What goes wrong must have an excuse: the node of
+a call was killed, the backend had a fault. A broken promise without an excuse is a finding.
 """
 
 import logging
@@ -11,6 +11,7 @@ import os
 import random
 from collections import Counter, defaultdict
 from contextlib import asynccontextmanager, contextmanager
+from math import inf
 from random import Random
 
 import attrs
@@ -49,7 +50,7 @@ TOLD = 1.0
 SENDING = 0.5
 LEASE = 10.0
 #: Uses of the limited tool, in the seconds of the whole plan and more.
-LIMIT, PERIOD = 5, 1000.0
+LIMIT, PERIOD = 2, 1000.0
 URIS = ("shop://tea", "shop://milk")
 STATELESS, SESSION = "2026-07-28", "2025-11-25"
 
@@ -228,8 +229,8 @@ TASK_TIME = 60.0
 
 #: The tools that clients of each era call, with their weights.
 TOOLS = {
-    STATELESS: {"run": 4, "change": 4, "ask": 2, "limited": 1, "work": 2, "again": 2},
-    SESSION: {"run": 4, "change": 3, "ask": 2, "limited": 1, "keep": 4, "kept": 4},
+    STATELESS: {"run": 4, "change": 4, "ask": 2, "limited": 2, "work": 2, "again": 2},
+    SESSION: {"run": 4, "change": 3, "ask": 2, "limited": 2, "keep": 4, "kept": 4},
 }
 FAULTS = ("kill", "stop", "freeze", "down", "slow", "clear", "lose_tail", "lose_answers", "double")
 
@@ -248,7 +249,8 @@ class Trial:
         self.world = World()
         self.random = Random(f"laws-{seed}")
         self.eras = eras
-        self.fleet = Fleet(self._shop, nodes=nodes, seed=seed, lease=LEASE)
+        self.fleet = Fleet(self._make_shop, nodes=nodes, seed=seed, lease=LEASE)
+        self.drawn_at = 1.0
         self.watchers = [Watcher() for _ in eras]
         self.calls = [self._draw_call(n) for n in range(12 * len(eras))]
         self.faults = sorted(
@@ -256,7 +258,7 @@ class Trial:
             for _ in range(self.random.randint(1, 5) if faults else 0)
         )
 
-    def _shop(self):
+    def _make_shop(self):
         server = Shop()
         server.tools.add(Kit(self.world))
         server.policies.replace([Limited(LIMIT, PERIOD)])
@@ -275,9 +277,21 @@ class Trial:
             arguments["uri"] = self.random.choice(URIS)
         elif tool in ("keep", "kept"):
             arguments["name"] = self.random.choice("ab")
-        return Call(client, tool, arguments["key"], arguments, self.random.uniform(1.0, LENGTH - 8))
+        if self.random.random() > 0.3:
+            self.drawn_at = self.random.uniform(1.0, LENGTH - 8)
+        # Else at one time with the call before.
+        return Call(client, tool, arguments["key"], arguments, self.drawn_at)
 
-    async def execute(self):
+    async def execute(self, time_limit=inf):
+        """Execute the plan, and judge it."""
+        with trio.move_on_after(time_limit) as limit:
+            await self._execute()
+        if limit.cancelled_caught:
+            self.world.findings.append("the trial has not ended")
+        else:
+            self._judge()
+
+    async def _execute(self):
         async with self.fleet, trio.open_nursery() as clients:
             ready = []
             for number in range(len(self.eras)):
@@ -288,7 +302,6 @@ class Trial:
             async with trio.open_nursery() as nursery:
                 for at, fault in self.faults:
                     nursery.start_soon(self._fail, at, fault)
-        self._judge()
 
     async def _be_client(self, number, ready):
         era, watcher = self.eras[number], self.watchers[number]
@@ -434,7 +447,8 @@ class Trial:
             if reason := self._fault_of(call):
                 shown = getattr(call.answer, "text", call.answer)
                 self.world.found(
-                    f"{call.key} of {self.eras[call.client]} at {call.began:.3f}: {reason}: {shown!r}"
+                    f"{call.key} of {self.eras[call.client]} at {call.began:.3f}:"
+                    f" {reason}: {shown!r}"
                 )
         for key, count in [*self.world.begun.items(), *self.world.steps.items()]:
             if count > (3 if key.startswith("again") else 1):
@@ -500,9 +514,9 @@ class Trial:
         if call.tool == "work" and not self._disturbed(call.began, call.ended):
             return "failed"
         dead = world.killed.get(world.where.get(call.key))
-        if dead is not None and call.ended > max(dead, call.began) + LEASE + 3.0 + RECOVERY:
-            if not world.in_trouble(call.began, call.ended):
-                return f"failed {call.ended - dead:.1f} s after the death of its node"
+        is_late = dead is not None and call.ended > max(dead, call.began) + LEASE + 3.0 + RECOVERY
+        if is_late and not world.in_trouble(call.began, call.ended):
+            return f"failed {call.ended - dead:.1f} s after the death of its node"
         return None if "node" in str(task.error) else "the error does not name the node"
 
     def _was_frozen(self, call):
@@ -529,8 +543,9 @@ class Trial:
                 told = [each for each in watcher.told[uri] if each >= at]
                 if watcher.since[uri] < at and not (told and told[0] <= deadline):
                     self.world.found(
-                        f"a change of {uri} at {at:.3f} was told {self.eras[number]} client {number}"
-                        f" {f'at {told[0]:.3f}' if told else 'never'}, not until {deadline:.3f}"
+                        f"a change of {uri} at {at:.3f} was told {self.eras[number]}"
+                        f" client {number} {f'at {told[0]:.3f}' if told else 'never'},"
+                        f" not until {deadline:.3f}"
                     )
 
     def _judge_values(self):
@@ -558,7 +573,7 @@ class Trial:
             for each in [call.began, *(put.ended for put in puts)]
         ):
             return  # a node may have written the record before another one wrote it again
-        certain = [p for p in puts if not is_failed(p.answer) and p.ended <= call.began]
+        certain = [p for p in puts if not is_failed(p.answer) and p.ended < call.began]
         last = max((p.began for p in certain), default=0.0)
         allowed = {p.key for p in puts if p.ended >= last}
         if not certain:
@@ -611,14 +626,17 @@ def seeded(seed):
         yield
 
 
-def run_trial(seed, *, eras, **options):
-    """Execute the plan of a seed; return the trial, whose world has the findings."""
+def run_trial(seed, *, eras, time_limit=inf, **options):
+    """Execute the plan of a seed; return the trial, whose world has the findings.
+
+    After `time_limit` virtual seconds it is a finding that the trial has not ended.
+    """
     with seeded(seed):
         trial = Trial(seed, eras, **options)
         collected = _Tracebacks(trial.world)
         logging.getLogger("noizu_mcp").addHandler(collected)
         try:
-            trio.run(trial.execute, clock=MockClock(autojump_threshold=0))
+            trio.run(trial.execute, time_limit, clock=MockClock(autojump_threshold=0))
         finally:
             logging.getLogger("noizu_mcp").removeHandler(collected)
     return trial

@@ -1,9 +1,18 @@
-"""`Fleet` and `FaultyMemory`: nodes that are started, stopped, killed and frozen; a backend that fails."""
+"""`Fleet` and `FaultyMemory`: nodes that are killed and frozen, and a backend that fails."""
 
 import pytest
 import trio
 
-from noizu_mcp import ConnectionClosed, Context, Server, Toolkit, TransportError, mcp
+from noizu_mcp import (
+    ClientHandler,
+    ConnectionClosed,
+    Context,
+    Resource,
+    Server,
+    Toolkit,
+    TransportError,
+    mcp,
+)
 from noizu_mcp.backends import BackendUnavailable, Conflict, Gap
 from noizu_mcp.testing import FaultyMemory, Fleet
 
@@ -40,8 +49,16 @@ class Kit(Toolkit):
         return str(ctx.session.get("value"))
 
 
+class Tea(Resource, uri="shop://tea", subscribable=True):
+    """Tea."""
+
+    async def read(self):
+        return "tea"
+
+
 class Shop(Server, name="shop", version="1.0.0"):
     tools = [Kit]
+    resources = [Tea]
 
 
 class Broken(Shop, name="broken", version="1.0.0"):
@@ -190,6 +207,54 @@ async def test_mistakes_are_explained(autojump_clock):
         with pytest.raises(ValueError, match="no node 5 runs"):
             await fleet.stop(5)
         assert fleet.app(0).server is not fleet.app(1).server
+
+
+class News(ClientHandler):
+    """Records the resources that have changed."""
+
+    def __init__(self):
+        self.told = []
+
+    async def handle_notification(self, method, params):
+        self.told.append(params["uri"])
+
+
+async def test_what_is_watched_holds_at_the_node_with_the_stream(autojump_clock):
+    """Whatever nodes get the requests, it hears of the next change, and of none after the end."""
+    news = News()
+    async with (
+        Fleet(Shop, nodes=3) as fleet,
+        fleet.connect(version="2025-11-25", handler=news) as client,
+    ):
+        for number in range(10):
+            await client.subscribe("shop://tea")
+            fleet.app(number % 3).server.notify_resource_updated("shop://tea")
+            await trio.sleep(2)
+            assert len(news.told) == number + 1
+            await client.unsubscribe("shop://tea")
+            fleet.app(number % 3).server.notify_resource_updated("shop://tea")
+            await trio.sleep(2)
+            assert len(news.told) == number + 1
+
+
+async def test_a_session_survives_the_loss_of_the_last_writes(autojump_clock):
+    """The copy that knows most is written again, and the stream follows it."""
+    for seed in range(4):
+        news = News()
+        async with (
+            Fleet(Shop, nodes=3, seed=seed) as fleet,
+            fleet.connect(version="2025-11-25", handler=news) as client,
+        ):
+            await trio.sleep(2)
+            await client.subscribe("shop://tea")
+            await client.call_tool("keep", {"value": "tea"})
+            fleet.backend.lose_tail(2)
+            await trio.sleep(3)
+            assert (await client.call_tool("kept")).text == "tea"
+            news.told.clear()
+            fleet.app(0).server.notify_resource_updated("shop://tea")
+            await trio.sleep(2)
+            assert news.told == ["shop://tea"]
 
 
 # The backend

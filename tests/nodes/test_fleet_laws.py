@@ -2,7 +2,7 @@
 
 import pytest
 
-from . import laws
+from . import laws, seeded_faults
 
 ERAS = [laws.STATELESS, laws.SESSION]
 
@@ -44,3 +44,14 @@ def test_many_seeds(begin):
     """Fifty seeds each."""
     for seed in range(begin, begin + 50):
         check(seed)
+
+
+#: What a few trials find of the faults of `seeded_faults`; the script says more.
+FOUND = ("change_lost_with_a_failure", "change_not_shared", "copy_not_refreshed", "reader_not_told")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FOUND)
+def test_the_laws_find_faults(fault):
+    """A fault in the package breaks a law."""
+    assert seeded_faults.find(fault, 60.0) is not None

@@ -44,6 +44,19 @@ async def test_nodes_know_who_is_alive(autojump_clock):
         assert deaths == []
 
 
+async def test_a_message_that_must_arrive_is_sent_at_once(autojump_clock):
+    """It is sent before the call returns; later, if the backend cannot answer."""
+    async with opened(2) as (one, two):
+        end = await two.backend.end_of(f"in:{two.id}")
+        await one.send("say", 1, to=two.id)
+        assert await two.backend.end_of(f"in:{two.id}") != end
+        two.backend.down = True
+        await one.send("say", 2, to=two.id)
+        two.backend.down = False
+        await known()
+        assert two.heard == [(1,), (2,)]
+
+
 async def test_a_dead_node_is_found_by_one_other(autojump_clock):
     """One of them acts on it, within the lease and three seconds."""
     found = []

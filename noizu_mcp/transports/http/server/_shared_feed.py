@@ -123,11 +123,9 @@ class SharedFeed(WatchedFeed):
     def note_watched(self, uri: str, is_watched: bool) -> None:
         """Watch, or stop watching, a resource as another node has stored it."""
         # At once: a change may follow this message. The record comes with the next request.
+        others = [each for each in self.subscriptions.watched if each != uri]
         with suppress(McpError):  # no memory: the next request is refused
-            if is_watched:
-                self.watch(uri)
-            elif uri in self.subscriptions.watched:
-                self.unwatch(uri)
+            self.set_watched([*others, uri] if is_watched else others)
 
     def end_watches(self) -> Collection[str]:
         """Stop watching all resources; see `ChangeFeed`."""

@@ -449,14 +449,9 @@ class SharedSessions(Sessions):
             self.write_soon(partial(self._refresh, session))
 
     async def _refresh(self, session: SharedSession) -> None:
-        while self.has(session):
-            try:
-                await self.look_up(session)
-            except BackendUnavailable:
-                await trio.sleep(RETRY)
-            else:
-                session.feed.report_all()
-                return
+        await self.look_up(session)
+        # What it did not watch meanwhile may have changed.
+        session.feed.report_all()
 
     async def _write_all_again(self) -> None:
         for session in list(self._sessions.values()):
