@@ -44,7 +44,8 @@ _LATE = {
     ".loading._load": "load_server",
     ".changes._shared": "decode_change",
     ".features._join": "join",
-    ".nodes._node": "ALL CHANGED Node",
+    ".nodes._node": "ALL Node",
+    ".nodes._queue": "CHANGED",
     ".nodes._open": "open_node",
     ".nodes._records": "Stored digest_of",
     ".loading._remedies": "missing_requirements script_requirements",
@@ -58,9 +59,9 @@ if _TYPE_CHECKING:
     from .loading._remedies import missing_requirements as missing_requirements
     from .loading._remedies import script_requirements as script_requirements
     from .nodes._node import ALL as ALL
-    from .nodes._node import CHANGED as CHANGED
     from .nodes._node import Node as Node
     from .nodes._open import open_node as open_node
+    from .nodes._queue import CHANGED as CHANGED
     from .nodes._records import Stored as Stored
     from .nodes._records import digest_of as digest_of
     from .policies._policy import Policy as Policy

@@ -55,6 +55,10 @@ URIS = ("shop://tea", "shop://milk")
 STATELESS, SESSION = "2026-07-28", "2025-11-25"
 
 
+#: The switch of trio that makes the order of its tasks depend on a seed.
+SCHEDULING = "_ALLOW_DETERMINISTIC_SCHEDULING"
+
+
 class Form(Schema):
     number: int
 
@@ -620,7 +624,7 @@ def seeded(seed):
     trio_run._r.seed(f"laws-{seed}")
     with pytest.MonkeyPatch.context() as patch:
         # What trio does for Hypothesis.
-        patch.setattr(trio_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        patch.setattr(trio_run, SCHEDULING, True)
         patch.setattr(os, "urandom", generator.randbytes)
         patch.setattr(random, "_urandom", generator.randbytes)
         yield

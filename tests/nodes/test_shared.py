@@ -250,17 +250,14 @@ async def test_only_the_answered_handler_is_given_up(autojump_clock):
     assert done.json["result"]["content"][0]["text"] == "paid 1"
 
 
-async def test_a_prompt_that_another_node_has_asked_for(autojump_clock):
-    """A retry that is answered at once, too."""
+async def test_an_answer_to_a_tool_that_this_node_does_not_have(autojump_clock):
+    """It is refused at once."""
     async with nodes(make) as (one, two):
-        asked = await one.send_modern(message("prompts/get", {"name": "poem", **ASKABLE}, 1))
-        again = retry(asked)
-        again["method"] = "prompts/get"
-        again["params"].pop("arguments")
-        again["params"]["name"] = "poem"
-        done = await two.send_modern(again)
+        asked = await one.send_modern(call("pay", **ASKABLE))
+        two.app.server.tools.remove("pay")
+        done = await two.send_modern(retry(asked))
 
-    assert done.json["result"]["messages"][0]["content"]["text"] == "yes"
+    assert "pay" in done.json["error"]["message"]
 
 
 async def test_the_same_answer_at_two_nodes_at_once_pays_once(autojump_clock):

@@ -4,7 +4,8 @@ from collections.abc import Callable, Hashable
 from functools import partial
 
 from ..._value import JSON
-from ..nodes._node import CHANGED, Node
+from ..nodes._node import Node
+from ..nodes._queue import CHANGED
 from ._bus import Bus, Merger
 
 

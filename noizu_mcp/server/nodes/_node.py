@@ -34,6 +34,7 @@ from ...engine import SpawnTask, ThrottledLog, crashes_logged, logger
 from ...events import BackendUse
 from ...jsonrpc import render
 from .._cipher import Cipher, process_secret
+from ._queue import CHANGED, MessageQueue
 from ._records import Records, digest_of
 
 #: The stream that every node reads.
@@ -43,10 +44,6 @@ KEEP_ALL: Final = 10_000
 KEEP_INBOX: Final = 1_000
 #: Seconds for which streams keep them, and after which a node is forgotten.
 KEEP_SECONDS: Final = 3600.0
-#: Bytes of the messages in one entry.
-MAX_ENTRY: Final = 64 * 1024
-#: Messages that wait in one queue.
-MAX_QUEUED: Final = 10_000
 #: Seconds between two entries of `ALL`, for each node: all of them append at most 200 in a second.
 SPACING: Final = 0.005
 #: Most seconds between two renewals: the loss of the data is found at a renewal.
@@ -59,58 +56,14 @@ WAIT: Final = 5.0
 EMPTIED: Final = 3.0
 #: Members of the groups of nodes.
 MAX_NODES: Final = 10_000
-#: The kind of a message about changes. Its body is a list of changes, or None for any change.
-CHANGED: Final = "changed"
 #: The kind of a message about a change of a task. Its body is the key of the record.
 TASK_CHANGED: Final = "task"
 _PURPOSE: Final = b"noizu_mcp backend v1 "
 _KNOWN: Final = "known"
 _ALIVE: Final = "alive"
-_EVERYTHING: Final = render([CHANGED, None])
 
 #: Acts on a message of another node: called with the sender and the arguments of `tell`.
 Receiver = Callable[..., object]
-
-
-class _Queue:
-    """Messages that wait to be appended to one stream, in order, each change once."""
-
-    def __init__(self) -> None:
-        self.messages: list[bytes] = []
-        self._changes: set[bytes] = set()
-
-    def add(self, message: bytes, *, is_change: bool) -> None:
-        if message in self._changes:
-            return
-        if len(self.messages) >= MAX_QUEUED:
-            if not is_change:
-                logger.warning("a message to another node was dropped: too many wait")
-                return
-            # The changes become one message, which says the most.
-            self.messages = [each for each in self.messages if each not in self._changes]
-            self._changes.clear()
-            message = _EVERYTHING
-        if is_change:
-            self._changes.add(message)
-        self.messages.append(message)
-
-    def take(self) -> list[bytes]:
-        """Remove and return the first messages that fit into an entry."""
-        size = count = 0
-        for message in self.messages:
-            size += len(message) + 1
-            if count and size > MAX_ENTRY:
-                break
-            count += 1
-        taken = self.messages[:count]
-        del self.messages[:count]
-        # From now on an equal change is news.
-        self._changes.difference_update(taken)
-        return taken
-
-    def put_back(self, taken: list[bytes]) -> None:
-        """Put messages back to the front."""
-        self.messages[:0] = taken
 
 
 class Node:
@@ -155,7 +108,7 @@ class Node:
         self.has_work: list[Callable[[], bool]] = []
         self.spawn = spawn
         self._log = ThrottledLog()
-        self._queues: dict[str, _Queue] = {}  # with the tasks that send them
+        self._queues: dict[str, MessageQueue] = {}  # with the tasks that send them
         self._sent = trio.Event()  # set when a queue is empty
         self._inbox = inbox_of(self.id)
         self._positions: dict[str, str] = {}
@@ -230,7 +183,7 @@ class Node:
         stream = ALL if to is None else inbox_of(to)
         queue = self._queues.get(stream)
         if queue is None:
-            queue = self._queues[stream] = _Queue()
+            queue = self._queues[stream] = MessageQueue()
             self.spawn(partial(self._send, stream, queue))
         queue.add(render([kind, *body]), is_change=kind in (CHANGED, TASK_CHANGED))
 
@@ -248,7 +201,7 @@ class Node:
             self.note_failure(error)
             self.tell(kind, *body, to=to)
 
-    async def _send(self, stream: str, queue: _Queue) -> None:
+    async def _send(self, stream: str, queue: MessageQueue) -> None:
         try:
             while queue.messages:
                 taken = queue.take()
