@@ -192,3 +192,15 @@ def test_a_worker_has_a_backend(place):
                 assert (await backend.get("key")).value == b"value"
 
     trio.run(use)
+
+
+@pytest.mark.parametrize("keys", ["", "a key of the author, which is long enough"])
+def test_the_key_of_a_supervisor_is_not_shared_with_other_machines(place, monkeypatch, capfd, keys):
+    """With a backend of their own, workers need keys of the author."""
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", keys)
+    for end in (place.its_control, place.its_hub, place._listener):
+        end.detach()
+    words = ["--backend", "unix:///nowhere/redis"]
+    assert main(["run", str(place._file), "--http", "--workers", "1", *words]) == 1
+    line = capfd.readouterr().err
+    assert ("NOIZU_MCP_STATE_KEYS" in line) == (not keys)
