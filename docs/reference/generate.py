@@ -213,7 +213,6 @@ PAGES = (
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
             "Connections": "connect",
-            "Many nodes": "Fleet FaultyMemory check_backend",
         },
     ),
     Page(

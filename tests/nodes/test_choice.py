@@ -91,5 +91,5 @@ def test_a_wrong_url_in_the_environment_names_the_variable(tmp_path, capfd, monk
 
 def test_run_http_ends_with_the_same_line(monkeypatch):
     """As a program of the author."""
-    with pytest.raises(SystemExit, match="noizu-mcp: .*NOIZU_MCP_STATE_KEYS"):
+    with pytest.raises(SystemExit, match=r"noizu-mcp: .*NOIZU_MCP_STATE_KEYS"):
         Small().run_http(port=0, backend="redis://127.0.0.1:1")
