@@ -208,7 +208,7 @@ PAGES = (
             "Strategies": "arguments invalid_arguments results from_schema violating Violation "
             "Unsatisfiable messages conversations SessionMachine",
             "Transports": "serve_over Network",
-            "Many nodes": "Fleet FaultyMemory",
+            "Many nodes": "Fleet FaultyMemory check_backend",
             "Cassettes": "record replay Replay hide_secrets",
             "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
             "serve_protected",
