@@ -100,20 +100,21 @@ def resume(ctx: "ServerRequest") -> bool:
             if ctx.running.node is None:
                 parked.asker.reopen(given)
             else:
-                ctx.running.linger(partial(_reopen_claimed, parked, state, given))
+                reopen = partial(parked.asker.reopen, given)
+                ctx.running.linger(partial(_reopen_claimed, parked, state, reopen))
             return True
     recorded = {} if state is None else sealer.open_once(state, binding)
     ctx.take_asker(RoundAsker(ctx, recorded, given))
     return False
 
 
-async def _reopen_claimed(parked: "ServerRequest", state: str, given: JSONMapping) -> None:
+async def _reopen_claimed(parked: "ServerRequest", state: str, reopen: Callable[[], None]) -> None:
     """Let a parked handler go on with a retry, unless another node has got the same retry."""
-    if not await parked.running.claims.claim(state):
+    if await parked.running.claims.claim(state):
+        reopen()
+    else:
         parked.send_error(INVALID_PARAMS, USED_STATE)
         parked.stop()
-    elif isinstance(parked.asker, RoundAsker):
-        parked.asker.reopen(given)
 
 
 class RoundAsker:
