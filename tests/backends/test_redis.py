@@ -556,12 +556,14 @@ async def test_reads_fail_when_the_backend_is_closed(prefix):
         texts.append(str(caught.value))
 
     with RedisServer() as server:
-        async with trio.open_nursery() as nursery:
-            async with Redis(server.url, prefix=prefix, timeout=30.0).open("shop") as backend:
-                server.pause()
-                for _ in range(2):
-                    nursery.start_soon(read, backend)
-                    await trio.testing.wait_all_tasks_blocked()
+        async with (
+            trio.open_nursery() as nursery,
+            Redis(server.url, prefix=prefix, timeout=30.0).open("shop") as backend,
+        ):
+            server.pause()
+            for _ in range(2):
+                nursery.start_soon(read, backend)
+                await trio.testing.wait_all_tasks_blocked()
         await read(backend)
         server.resume()
 
