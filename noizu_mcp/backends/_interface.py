@@ -6,8 +6,8 @@ of servers and sessions. It may be slow, unreachable, or lose its data: `Backend
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from typing import Final
 
 import attrs
@@ -235,6 +235,9 @@ class Log(ABC):
 class Backend(Store, Log):
     """What the nodes of one server share. Subclass it for another engine.
 
+    An engine bounds the time of each operation: where no answer comes within a second or so, it
+    raises `BackendUnavailable`.
+
     Attributes:
         lease: Seconds that a node lives in the backend after each renewal.
         epoch: A text that changes where the backend may have lost data: it came back empty, was
@@ -275,23 +278,33 @@ class Backend(Store, Log):
     def now(self) -> float:
         """Return the clock of the backend, in seconds since the epoch, as this process knows it."""
 
-    @contextmanager
-    def observed(self, operation: str) -> Iterator[None]:
+    def observed(self, operation: str) -> AbstractContextManager[None]:
         """Report one operation to `observe`; engines put it around the work of each operation."""
-        if self.observe is None:
-            yield
-            return
-        outcome, start = "ok", trio.current_time()
-        try:
-            yield
-        except BackendUnavailable:
+        return _UNOBSERVED if self.observe is None else _Observed(self.observe, operation)
+
+
+_UNOBSERVED: Final = nullcontext()
+
+
+class _Observed:
+    """Reports one operation. A class, since a generator costs as much as a batched read."""
+
+    __slots__ = ("_observe", "_operation", "_start")
+
+    def __init__(self, observe: Callable[[str, str, float], None], operation: str) -> None:
+        self._observe = observe
+        self._operation = operation
+
+    def __enter__(self) -> None:
+        self._start = trio.current_time()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        outcome = "ok"
+        if isinstance(error, BackendUnavailable):
             outcome = "unavailable"
-            raise
-        except trio.Cancelled:
+        elif isinstance(error, trio.Cancelled):
             outcome = "cancelled"
-            raise
-        finally:
-            self.observe(operation, outcome, trio.current_time() - start)
+        self._observe(self._operation, outcome, trio.current_time() - self._start)
 
 
 def check_size(data: bytes, most: int, what: str) -> None:

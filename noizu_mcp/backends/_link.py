@@ -222,7 +222,12 @@ class Link:
         self._tried = trio.Event()
 
     async def run_script(
-        self, script: Script, keys: Sequence[bytes], *args: bytes, urgent: bool = False
+        self,
+        script: Script,
+        keys: Sequence[bytes],
+        *args: bytes,
+        wait: float = 0.0,
+        urgent: bool = False,
     ) -> Any:
         """Run a script, which Redis need not know yet.
 
@@ -230,6 +235,7 @@ class Link:
             script: The script.
             keys: Its keys.
             args: Its other arguments.
+            wait: As for `request`.
             urgent: Whether it takes no place among the others, and may run before the link is up.
 
         Raises:
@@ -237,9 +243,9 @@ class Link:
         """
         rest = (b"%d" % len(keys), *keys, *args)
         try:
-            return await self.request(b"EVALSHA", script.digest, *rest, urgent=urgent)
+            return await self.request(b"EVALSHA", script.digest, *rest, wait=wait, urgent=urgent)
         except NoScriptError:
-            return await self.request(b"EVAL", script.text, *rest, urgent=urgent)
+            return await self.request(b"EVAL", script.text, *rest, wait=wait, urgent=urgent)
 
     async def request(
         self, command: bytes, *args: bytes, wait: float = 0.0, urgent: bool = False
@@ -249,7 +255,8 @@ class Link:
         Args:
             command: The command.
             args: Its arguments.
-            wait: Seconds that the command itself may wait.
+            wait: Seconds that the answer may take beyond the timeout; below 0 for a command that
+                has waited.
             urgent: As for `run_script`.
 
         Raises:
@@ -266,7 +273,9 @@ class Link:
             crowd = f"too many operations wait for Redis at {self._address}"
             raise BackendUnavailable(crowd if self.is_up else self.explain())
         try:
-            request = connection.create_request(command, *args, timeout=self._timeout + wait)
+            # coredis takes 0 for no limit.
+            timeout = max(self._timeout + wait, 0.001)
+            request = connection.create_request(command, *args, timeout=timeout)
             waiting.append((request, size))
             self._bytes += size
             answer = await request

@@ -8,11 +8,11 @@ import copy
 import math
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
@@ -32,9 +32,12 @@ from ._interface import (
     Record,
     check_size,
 )
+from ._reads import Question, Reads
 
 if TYPE_CHECKING:
     from ._link import Link
+
+Part = TypeVar("Part")
 
 #: Longest try to connect, in seconds.
 _MAX_ATTEMPT: Final = 2.0
@@ -60,7 +63,8 @@ class Redis(Backend):
         lease: Seconds that a node lives after each renewal.
         timeout: Maximum seconds of one operation.
         connect_timeout: Maximum seconds until the first connection.
-        max_waiting: Maximum number of operations without an answer; more are refused at once.
+        max_waiting: Maximum number of reads, and of other operations, without an answer; more are
+            refused at once.
         ssl_context: For `rediss://`; None verifies the certificate with the system's authorities.
 
     Raises:
@@ -92,6 +96,7 @@ class Redis(Backend):
         self._root = b""
         self._commands: Link | None = None
         self._waiter: Link | None = None
+        self._reads: Reads | None = None
         self._run_id = b""
         self._offset = 0.0
         # The last position that came out of each stream. Others are checked before they wait.
@@ -130,8 +135,11 @@ class Redis(Backend):
         options["attempt"] = max(self._timeout, min(_MAX_ATTEMPT, self._connect_timeout / 2))
         commands = self._commands = Link(self._address, beat=self._learn, **options)
         waiter = self._waiter = Link(self._address, **options)
+        crowd = f"too many operations wait for Redis at {self._address}"
+        reads = self._reads = Reads(self._read_records, crowd, self._max_waiting)
         with single_failure():
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(reads.run)
                 nursery.start_soon(commands.keep)
                 nursery.start_soon(waiter.keep)
                 with trio.move_on_after(self._connect_timeout) as scope:
@@ -152,16 +160,20 @@ class Redis(Backend):
         return trio.current_time() + self._offset
 
     async def get(self, key: str, *, ttl: float | None = None, known: int = 0) -> Record | None:
-        found = await self._run(
-            "get",
-            scripts.GET,
-            [self._key("k", key)],
-            self._key("g", ""),
-            key.encode(),
-            b"" if ttl is None else _ms(ttl),
-            b"%d" % known,
-        )
-        return None if found is None else Record(found[2], found[0], found[1] / 1e6)
+        return await self._opened(self._reads).get((key, ttl, known))
+
+    async def _read_records(
+        self, questions: Sequence[Question], late: float
+    ) -> list[Record | None]:
+        """Read records together, which is one operation for `observe`; see `Reads`."""
+        keys = [self._key("k", key) for key, _, _ in questions]
+        arguments = [self._key("g", "")]
+        for key, ttl, known in questions:
+            arguments += key.encode(), b"" if ttl is None else _ms(ttl), b"%d" % known
+        with self.observed("get"):
+            link = self._opened(self._commands)
+            found = await link.run_script(scripts.GET, keys, *arguments, wait=-late)
+        return [each and Record(each[2], each[0], each[1] / 1e6) for each in found]
 
     async def put(
         self,
@@ -257,7 +269,7 @@ class Redis(Backend):
         """Read what is there, and check the positions."""
         found = {stream: self._id(position) for stream, position in positions.items()}
         keys = [self._key("l", stream) for stream in positions]
-        replies = await self._link(self._commands).run_script(
+        replies = await self._opened(self._commands).run_script(
             scripts.READ, keys, *(entry_id for entry_id, _ in found.values())
         )
         items: list[LogEntry | Gap] = []
@@ -280,7 +292,7 @@ class Redis(Backend):
 
     async def _read_next(self, positions: Mapping[str, str], wait: float) -> list[LogEntry | Gap]:
         """Wait for the next entries after known positions."""
-        waiter = self._link(self._waiter)
+        waiter = self._opened(self._waiter)
         # Where a cancelled `read` has ended the connection, the next one is under way.
         with trio.move_on_after(self._timeout):
             await waiter.wait_up()
@@ -332,20 +344,20 @@ class Redis(Backend):
     def _key(self, kind: str, name: str) -> bytes:
         return b"%b%b:%b" % (self._root, kind.encode(), name.encode())
 
-    def _link(self, link: "Link | None") -> "Link":
-        if link is None:
+    def _opened(self, part: Part | None) -> Part:
+        if part is None:
             raise BackendUnavailable("the backend is not open: use what `open` gives")
-        return link
+        return part
 
     async def _run(
         self, operation: str, script: scripts.Script, keys: list[bytes], *args: bytes
     ) -> Any:
         with self.observed(operation):
-            return await self._link(self._commands).run_script(script, keys, *args)
+            return await self._opened(self._commands).run_script(script, keys, *args)
 
     async def _learn(self) -> None:
         """Learn the epoch and the clock."""
-        commands = self._link(self._commands)
+        commands = self._opened(self._commands)
         if not commands.is_up:
             self._run_id = await self._read_run_id()
         start = trio.current_time()
@@ -358,12 +370,12 @@ class Redis(Backend):
         if epoch != self.epoch:
             if self.epoch:
                 # A reader that waits in the old one learns of it by its next `read`.
-                self._link(self._waiter).drop()
+                self._opened(self._waiter).drop()
             self.epoch, self._known = epoch, {}
 
     async def _read_run_id(self) -> bytes:
         try:
-            info = await self._link(self._commands).request(b"INFO", b"server", urgent=True)
+            info = await self._opened(self._commands).request(b"INFO", b"server", urgent=True)
         except BackendUnavailable:
             # The user of Redis may lack this right: then only the epoch key tells of a loss.
             return b""

@@ -36,7 +36,11 @@ local function groups_of(text)
 end
 local function join(group, key, ttl)
   local name = ARGV[1] .. tostring(group)
-  redis.call('ZADD', name, now_ms + ttl, key)
+  local added = redis.pcall('ZADD', name, now_ms + ttl, key)
+  if type(added) == 'table' and added.err then
+    if added.err:find('WRONGTYPE') then redis.call('DEL', name) end
+    redis.call('ZADD', name, now_ms + ttl, key)
+  end
   if redis.call('PTTL', name) < ttl then redis.call('PEXPIRE', name, ttl) end
 end
 """
@@ -51,22 +55,33 @@ class Script:
         self.digest = sha1(self.text, usedforsecurity=False).hexdigest().encode()
 
 
-#: Record; root of groups, name of the record, TTL in ms or "", known version.
+#: Records; root of groups, then for each record its name, TTL in ms or "", and known version. The
+#: reply ends before the first value for which it has no room; it has room for one.
 GET: Final = Script(
     _CLOCK,
     _GROUPS,
     f"""
-local found = redis.pcall('HMGET', KEYS[1], 'v', 'd', 'g')
-local version = not found.err and tonumber(found[1] or '')
-if not version or not found[2] or #found[2] > {MAX_VALUE} then return false end
-local ttl = tonumber(ARGV[3])
-if ttl then
-  redis.call('PEXPIRE', KEYS[1], ttl)
-  for _, group in ipairs(groups_of(found[3])) do join(group, ARGV[2], ttl) end
-else
-  ttl = redis.call('PTTL', KEYS[1])
+local room, replies = {MAX_READ}, {{}}
+for i, record in ipairs(KEYS) do
+  local name, ttl, known = ARGV[3 * i - 1], tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
+  local found = redis.pcall('HMGET', record, 'v', 'd', 'g')
+  local version, value = not found.err and tonumber(found[1] or ''), found[2]
+  if not version or not value or #value > {MAX_VALUE} then
+    replies[i] = false
+  else
+    if version == known then value = '' end
+    room = room - #value
+    if room < 0 and i > 1 then break end
+    if ttl then
+      redis.call('PEXPIRE', record, ttl)
+      for _, group in ipairs(groups_of(found[3])) do join(group, name, ttl) end
+    else
+      ttl = redis.call('PTTL', record)
+    end
+    replies[i] = {{version, now + ttl * 1000, value}}
+  end
 end
-return {{version, now + ttl * 1000, tonumber(ARGV[4]) == version and '' or found[2]}}
+return replies
 """,
 )
 

@@ -144,9 +144,10 @@ class ServerRequest(InboundRequest):
 
     def _carries_state(self) -> bool:
         """Tell whether this is a retry whose handler does not wait in this process."""
+        if not self.envelope.revision.stateless or self.request.method not in ASKING:
+            return False
         state = (self.request.params or EMPTY).get("requestState")
-        is_retry = self.envelope.revision.stateless and self.request.method in ASKING
-        return is_retry and isinstance(state, str) and not self.running.parked.waits_for(state)
+        return isinstance(state, str) and not self.running.parked.waits_for(state)
 
     async def _begin_claimed(self) -> None:
         """Begin a retry that another node may get as well."""

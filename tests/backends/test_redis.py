@@ -9,6 +9,7 @@ from secrets import token_hex
 
 import pytest
 import trio
+import trio.testing
 
 from noizu_mcp.backends import BackendUnavailable, Conflict, Gap, Redis
 from noizu_mcp.testing import check_backend
@@ -452,3 +453,118 @@ async def test_conflicts_and_versions_are_exact(redis, prefix):
             await backend.put("key", b"x", ttl=60.0, version=version + 1)
 
     assert failure.value.version == version > 2**32
+
+
+async def gather(operation, items):
+    """Return the results of an operation for all items, which begin at once."""
+    results = {}
+
+    async def run(item):
+        results[item] = await operation(item)
+
+    async with trio.open_nursery() as nursery:
+        for item in items:
+            nursery.start_soon(run, item)
+    return [results[item] for item in items]
+
+
+def calls_of_scripts(server):
+    return int(re.search(rb"cmdstat_evalsha:calls=([0-9]+)", server.ask("INFO", "commandstats"))[1])
+
+
+async def test_reads_are_sent_together(redis, prefix):
+    """Reads that come at once need few round trips, and each has its own answer."""
+    names = [f"{number}" for number in range(60)]
+    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+        versions = await gather(lambda name: backend.put(name, name.encode(), ttl=60.0), names[:50])
+        before = calls_of_scripts(redis)
+        found = await gather(lambda name: backend.get(name, ttl=60.0), names)
+        unchanged = await gather(lambda n: backend.get(names[n], known=versions[n]), range(50))
+        assert calls_of_scripts(redis) - before < 20
+
+    assert [record and record.value for record in found] == [
+        *(name.encode() for name in names[:50]),
+        *[None] * 10,
+    ]
+    assert [(record.value, record.version) for record in unchanged] == [
+        (b"", version) for version in versions
+    ]
+
+
+async def test_reads_see_what_was_written_before(redis, prefix):
+    """A read never joins others that were sent before it came."""
+    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+
+        async def write_and_read(number):
+            for _ in range(20):
+                version = await backend.put(f"{number}", b"", ttl=60.0)
+                assert (await backend.get(f"{number}")).version == version
+
+        await gather(write_and_read, range(10))
+
+
+async def test_cancelled_reads_leave_the_others(redis, prefix):
+    """The others get their own answers, whichever callers were cancelled in between."""
+    names = [f"{number}" for number in range(20)]
+    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+        await gather(lambda name: backend.put(name, name.encode(), ttl=60.0), names)
+
+        async def read(name):
+            if int(name) % 2:
+                return (await backend.get(name)).value
+            with trio.move_on_after(int(name) / 20000):
+                await backend.get(name)
+            return None
+
+        found = await gather(read, names)
+
+    assert found[1::2] == [name.encode() for name in names[1::2]]
+
+
+async def test_large_records_that_are_read_together(prefix):
+    """A reply has no more values than fit, and the rest come with the next one."""
+    names = ["a", "b", "c", "d"]
+    with RedisServer() as server:
+        async with Redis(server.url, prefix=prefix, timeout=30.0).open("shop") as backend:
+            for name in names:
+                await backend.put(name, name.encode() * 12 * 2**20, ttl=60.0)
+            found = await gather(backend.get, names)
+
+    assert [(len(each.value), each.value[:1]) for each in found] == [
+        (12 * 2**20, name.encode()) for name in names
+    ]
+
+
+async def test_a_group_that_is_garbage_stops_no_read(redis, prefix):
+    """A read that renews its record puts the group in the place of the garbage."""
+    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+        await backend.put("key", b"value", ttl=60.0, groups={"group": 5})
+        [group] = [key for key in keys(redis, prefix) if key.endswith(b"g:group")]
+        redis.ask("SET", group.decode(), "garbage")
+
+        assert (await backend.get("key", ttl=60.0)).value == b"value"
+        assert await backend.members("group") == ["key"]
+
+
+async def test_reads_fail_when_the_backend_is_closed(prefix):
+    """Those that wait fail, and so does every later one."""
+    texts = []
+
+    async def read(backend):
+        with pytest.raises(BackendUnavailable) as caught:
+            await backend.get("key")
+        texts.append(str(caught.value))
+
+    with RedisServer() as server:
+        async with (
+            trio.open_nursery() as nursery,
+            Redis(server.url, prefix=prefix, timeout=30.0).open("shop") as backend,
+        ):
+            server.pause()
+            for _ in range(2):
+                nursery.start_soon(read, backend)
+                await trio.testing.wait_all_tasks_blocked()
+        await read(backend)
+        server.resume()
+
+    assert texts == ["the backend was closed"] * 3

@@ -49,7 +49,7 @@ class Line(Backend):
             scope.cancel()
 
     def stop(self):
-        """End no operation from now on."""
+        """Give no answer from now on: each operation fails after a second."""
         self._is_silent = True
 
     def mend(self):
@@ -59,7 +59,8 @@ class Line(Backend):
     async def _do(self, operation, *args, **options):
         self.calls.append(operation)
         if self._is_silent:
-            await trio.sleep_forever()
+            await trio.sleep(1)
+            raise BackendUnavailable("no answer within a second")
         with trio.CancelScope() as scope:
             self._running.add(scope)
             try:

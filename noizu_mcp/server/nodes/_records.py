@@ -91,7 +91,12 @@ class Records:
         Raises:
             BackendUnavailable: The backend cannot answer now.
         """
-        record = await self._ask(self._backend.get(key, ttl=ttl, known=known))
+        # As `_ask` does: each request of a session comes here.
+        try:
+            record = await self._backend.get(key, ttl=ttl, known=known)
+        except BackendUnavailable as error:
+            self._on_failure(error)
+            raise
         if record is None:
             return None
         if known and record.version == known:

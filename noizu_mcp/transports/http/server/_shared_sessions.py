@@ -133,12 +133,15 @@ class SharedSessions(Sessions):
             await session.act_on(post, event)
             return
         session = await self.find_shared(post)
-        rest = await self._messages.pass_on(session, message)
-        if rest is None:
-            self.touch(session)
-            await post.respond(202, headers=())
-            return
-        await session.act_on(post, session.receive_from(post, rest))
+        # A request is answered where it came.
+        if not isinstance(message, Request):
+            rest = await self._messages.pass_on(session, message)
+            if rest is None:
+                self.touch(session)
+                await post.respond(202, headers=())
+                return
+            message = rest
+        await session.act_on(post, session.receive_from(post, message))
 
     async def take_malformed(self, post: HttpPost, message: Malformed) -> None:
         """Take a malformed answer to a question.
@@ -302,14 +305,17 @@ class SharedSessions(Sessions):
             BackendUnavailable: The backend cannot answer now.
             McpError: There is no memory for it.
         """
-        with in_time():
-            stored = await self.node.records.get(session.key, ttl=self._idle, known=session.version)
-            if stored is None and session.is_recent and await self.node.is_forgotten():
-                await self.restore(session)
-                return True
-            if stored is not None and is_record(stored.value) and session.knows_more(stored.value):
+        # The engine bounds the time: a second bound costs more than a read that joins others.
+        stored = await self.node.records.get(session.key, ttl=self._idle, known=session.version)
+        if stored is None and session.is_recent:
+            with in_time():
+                if await self.node.is_forgotten():
+                    await self.restore(session)
+                    return True
+        if stored is not None and is_record(stored.value) and session.knows_more(stored.value):
+            with in_time():
                 await self.write_again(session)
-                return True
+            return True
         if stored is None or not (stored.value is None or is_record(stored.value)):
             self.end(session)
             return False
