@@ -24,7 +24,7 @@ class Kit(Toolkit):
     async def changed(self, ctx, uri: str = "") -> str:
         """Change the tools, or a resource."""
         if uri:
-            ctx.notify.resource(uri)
+            ctx.notify.resource_updated(uri)
         else:
             ctx.notify.tools()
         return "changed"
