@@ -8,7 +8,7 @@ serves the session becomes the keeper, and calls `subscribe` again.
 
 from collections.abc import Collection, Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...._errors import McpError
 from ...._value import JSONObject
@@ -18,11 +18,9 @@ from ....jsonrpc import INVALID_PARAMS
 from ....protocol import SubscriptionNotice
 from ....server import RunningServer, Session, leave
 from ._http_session import WatchedFeed
+from ._shared_contracts import SessionCopy
 from ._shared_parts import UNWATCHED, WATCHES
 from ._shared_streams import node_of
-
-if TYPE_CHECKING:
-    from ._shared_session import SharedSession
 
 
 class SharedFeed(WatchedFeed):
@@ -43,9 +41,9 @@ class SharedFeed(WatchedFeed):
         self._is_finding_keepers = False
 
     @property
-    def _shared(self) -> "SharedSession":
+    def _shared(self) -> SessionCopy:
         session: Any = self.session
-        found: SharedSession = session
+        found: SessionCopy = session
         return found
 
     def tell(self, change: Hashable, notice: SubscriptionNotice) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import trio
 
@@ -13,11 +13,9 @@ from ....server import ALL, CHANGED, decode_change
 from ._asgi import HttpRequest
 from ._event_writer import EventWriter
 from ._http_session import not_found
+from ._shared_contracts import SessionCopy
 from ._shared_parts import CHANGED_HERE, NOTICE, REPLACED
 from ._shared_streams import RETRY, node_of
-
-if TYPE_CHECKING:
-    from ._shared_session import SharedSession
 
 #: Entries of the log that are read for a GET stream: a client may name any position.
 MAX_MISSED: Final = 1000
@@ -30,7 +28,7 @@ class SharedReader:
         session: The copy of the session.
     """
 
-    def __init__(self, session: "SharedSession") -> None:
+    def __init__(self, session: SessionCopy) -> None:
         self._session = session
         self._count = 0
         self._reader = ""  # the name of the latest one at this node, for the record

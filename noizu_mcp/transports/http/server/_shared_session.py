@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final, cast
 
 import trio
 
@@ -28,10 +28,12 @@ from ._event_store import EventStream
 from ._event_writer import EventWriter, time_left
 from ._http_session import (
     HttpSession,
+    Sessions,
     not_found,
 )
 from ._quotas import EVICTABLE, Quota, size_of
 from ._running_app import RunningApp
+from ._shared_contracts import CopyTable
 from ._shared_feed import SharedFeed
 from ._shared_parts import CHANGED_HERE, NOTICE, Edit, in_time, is_record, offline
 from ._shared_reader import SharedReader
@@ -47,9 +49,6 @@ from ._shared_streams import (
     follow,
     parse_id,
 )
-
-if TYPE_CHECKING:
-    from ._shared_sessions import SharedSessions
 
 #: Bytes of JSON of the values of one session: each change writes all of them.
 MAX_VALUES: Final = 256 * 1024
@@ -84,10 +83,8 @@ class SharedSession(HttpSession):
     get_stream: SharedGetStream
     feed: SharedFeed
 
-    def __init__(
-        self, app: RunningApp, owner: str | None, quota: Quota, table: "SharedSessions"
-    ) -> None:
-        super().__init__(app, owner, quota, table)
+    def __init__(self, app: RunningApp, owner: str | None, quota: Quota, table: CopyTable) -> None:
+        super().__init__(app, owner, quota, cast(Sessions, table))
         self.node = table.node
         self.table = table
         self.limits = app.limits
