@@ -24,18 +24,15 @@ class EncodingTurns:
         self._lock = trio.Lock()
 
     async def take(self, size: int, reserve: Callable[[int], bool]) -> bool:
-        """Wait for permission to encode a result: one large result in each round of the loop.
+        """Wait for permission to encode a large result: one of them in each round of the loop.
 
         Args:
-            size: Approximate bytes of the result.
-            reserve: Reserves bytes for a large result before it waits, as `InboundRequest.reserve`
-                does.
+            size: Approximate bytes of the result; above `LARGE`.
+            reserve: Reserves bytes before it waits, as `InboundRequest.reserve` does.
 
         Returns:
             False if there is no room for them. The request is then answered with an error.
         """
-        if size <= LARGE:
-            return True
         if not reserve(size + _AROUND):
             return False
         # The holder of the lock releases it in the next round, and encodes before that.
@@ -56,10 +53,8 @@ def size_of(value: object) -> int:
     return len(value) * 4 // 3 if isinstance(value, bytes) else 0
 
 
-def size_of_answer(answer: Answer) -> int:
+def size_of_answer(answer: ToolResult) -> int:
     """Estimate the bytes of an answer, without structured content; see `size_of`."""
-    if isinstance(answer, str):
-        return len(answer)
     return sum(size_of(value) for block in answer.content for value in block.fields.values())
 
 

@@ -46,7 +46,7 @@ from ..policies._policy_set import is_guarded
 from ..registry._availability import is_available
 from ..threads._abandoned import TooManyAbandoned
 from ..threads._fair_limiter import ClientShare, QueueFull
-from ._answers import Answer, as_result, bounded, size_of_answer
+from ._answers import LARGE, Answer, as_result, bounded, size_of_answer
 from ._concurrency_limit import in_slot
 from ._invoke import ASKED, CRASHED, TIMED_OUT, failure, invoke_handler, settle
 from ._time_limit import OutOfTime, in_time
@@ -434,21 +434,19 @@ class RequestedCall(ToolCall):
         if task_start is not None and task_start.waits:
             self._request.serve_with(spec)
             return partial(self._begin_stored, task_start)
-        return self._begin_in_request(task_start)
+        self._request.limit_time(spec)
+        return self._answer if task_start is None else task_start.leaving(self._answer)
 
     async def _begin_stored(self, task_start: "CallTaskStart") -> None:
         """Begin the call as a task that all nodes can find, or else in the request."""
         try:
             if not await task_start.enter_stored():
-                await self._begin_in_request(task_start)()
+                self._request.limit_time(self.spec)
+                await task_start.leaving(self._answer)()
         except BaseException as error:
             if not is_crash(error):
                 raise
             self._request.send_failure(error)
-
-    def _begin_in_request(self, task_start: "CallTaskStart | None") -> Job:
-        self._request.limit_time(self.spec)
-        return self._answer if task_start is None else task_start.leaving(self._answer)
 
     def _check_headers(self) -> None:
         """Check that the `Mcp-Param-*` headers match the arguments (2026-07-28 `server/tools`).
@@ -473,7 +471,8 @@ class RequestedCall(ToolCall):
             self._request.send_failure(error)
             return
         request = self._request
-        if await request.running.turns.take(size_of_answer(answer), request.reserve):
+        size = len(answer) if isinstance(answer, str) else size_of_answer(answer)
+        if size <= LARGE or await request.running.turns.take(size, request.reserve):
             self._reply(answer)
 
     def _reply(self, result: Answer) -> None:

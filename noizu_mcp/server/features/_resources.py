@@ -12,7 +12,7 @@ from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._contracts import EMPTY
 from .._server_request import ServerRequest
-from ..calls._answers import size_of
+from ..calls._answers import LARGE, size_of
 from ..calls._invoke import read_any, settle
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
@@ -51,7 +51,7 @@ def read_resource(ctx: ServerRequest) -> Job | None:
             # (2026-07-28 `server/utilities/caching`).
             caching = server.options.cache_of("read", guarded=guarded)
             size = sum(size_of(each.text) + size_of(each.blob) for each in result.contents)
-            if await ctx.running.turns.take(size, ctx.reserve):
+            if size <= LARGE or await ctx.running.turns.take(size, ctx.reserve):
                 ctx.complete(_write(ctx, result.to_wire(), caching))
 
     check = None
