@@ -7,7 +7,7 @@ _PLACES: Final = "places for calls bound one process"
 _OLDER: Final = "the next look, at another node, may show an older state of the task"
 
 NOT_ON_NODES: Final = {
-    "test_a_burst_is_two_notices": "two nodes merge a burst for themselves: its notices are more",
+    "test_a_burst_is_two_notices": "another node hears of a whole burst at once: one notice",
     "test_a_call_outlives_its_skill": _SET,
     "test_a_change_within_the_handshake_is_sent_at_its_end": _SET,
     "test_a_declared_list_offers_what_comes_later": _SET,
