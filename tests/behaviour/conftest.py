@@ -43,6 +43,7 @@ STATEFUL = (
     ("jobs", "Jobs"),
     ("timely", "Timely"),
     ("strays", "Beside"),
+    ("holding", "Baskets"),
 )
 _UNLIMITED = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -343,7 +344,8 @@ def shared(servers: ModuleType, official: Official) -> Any:
     async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
         with pytest.MonkeyPatch.context() as patch:
             for module, toolkit in STATEFUL:
-                share_state(patch, getattr(load(module), toolkit))
+                # As `servers.py` has imported it: `load` would make another class of that name.
+                share_state(patch, getattr(sys.modules[module], toolkit))
             async with over_nodes(getattr(servers, name), grace) as (stream, fleet):
                 wire = Wire(stream, revision, official)
                 wire.fleet = fleet

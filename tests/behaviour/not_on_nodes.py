@@ -1,62 +1,31 @@
-"""Scenarios of `behaviour` that are left out on two nodes.
+"""Scenarios of `behaviour` that are left out on two nodes, and why each cannot hold there."""
 
-Most of them hold for one process: a call that waits for another one (`max_concurrency`, a place in
-the queue, an id in flight), the running set of tools of one server, what the log of one process
-says, and its limits. The others assert an exact number or order of messages, which two nodes do not
-promise; each of them is a candidate to be looked at again.
-"""
+from typing import Final
 
-NOT_ON_NODES = {
-    "test_a_burst_is_two_notices",
-    "test_calls_wait_for_each_other",
-    "test_one_is_not_the_text_of_one",
-    "test_a_call_goes_on_as_a_task",
-    "test_a_call_outlives_its_skill",
-    "test_a_cancelled_call_is_never_answered",
-    "test_a_cancelled_thread_is_left_alone_and_told",
-    "test_a_change_within_the_handshake_is_sent_at_its_end",
-    "test_a_client_that_cancels_while_its_person_thinks",
-    "test_a_declared_list_offers_what_comes_later",
-    "test_a_duplicate_id_in_flight_is_refused",
-    "test_a_hand_without_context_is_a_mistake",
-    "test_a_handler_that_asks_something_else",
-    "test_a_handler_that_begins_no_task",
-    "test_a_listen_request_fails_alone",
-    "test_a_nested_call_without_limit_outlasts_the_server_s",
-    "test_a_queued_call_can_be_cancelled",
-    "test_a_real_cancellation_goes_on",
-    "test_a_real_timeout_goes_on",
-    "test_a_removed_tool_is_unknown",
-    "test_a_server_that_decides",
-    "test_a_session_hears_of_every_kind_of_change",
-    "test_a_skill_appears_changes_and_vanishes",
-    "test_a_storm",
-    "test_a_subscription_fails_alone",
-    "test_a_task_outlasts_the_time_of_requests",
-    "test_a_tool_without_limit_outlasts_the_server_s",
-    "test_a_wrong_answer_is_asked_again_under_another_key",
-    "test_both_ways_in_one_handler",
-    "test_bursts_are_merged",
-    "test_cancelling_ends_the_question",
-    "test_cancelling_inside_an_array",
-    "test_each_tool_fails_alone",
-    "test_every_other_handler_fails_alone",
-    "test_in_sequence_in_loops_and_at_once",
-    "test_init_runs_before_any_request_and_ping_does_not_wait",
-    "test_max_concurrency_queues_calls",
-    "test_nodes_that_share_keys",
-    "test_nothing_delays_the_rest",
-    "test_notices_of_a_mounted_server",
-    "test_our_client_answers_everything",
-    "test_our_client_cancels_what_it_no_longer_waits_for",
-    "test_places_are_shared",
-    "test_requests_in_flight_are_bounded",
-    "test_requests_wait_for_the_handshake",
-    "test_resources_say_it_with_an_error",
-    "test_some_answers_at_a_time",
-    "test_steps_end_before_their_round_does",
-    "test_the_answers_to_an_array_are_one_array",
-    "test_the_running_set",
-    "test_the_server_has_a_timeout_for_all_tools",
-    "test_what_was_offered_once_stays_offered",
+_SET: Final = "each node has its own running set, and the tool changes only one of them"
+_PLACES: Final = "places for calls bound one process"
+_OLDER: Final = "the next look, at another node, may show an older state of the task"
+
+NOT_ON_NODES: Final = {
+    "test_a_burst_is_two_notices": "another node hears of a whole burst at once: one notice",
+    "test_a_call_outlives_its_skill": _SET,
+    "test_a_change_within_the_handshake_is_sent_at_its_end": _SET,
+    "test_a_declared_list_offers_what_comes_later": _SET,
+    "test_a_duplicate_id_in_flight_is_refused": "each node knows only its own requests in flight",
+    "test_a_removed_tool_is_unknown": _SET,
+    "test_a_server_that_decides": "each server notes only what its own node was asked",
+    "test_a_session_hears_of_every_kind_of_change": _SET,
+    "test_a_skill_appears_changes_and_vanishes": _SET,
+    "test_a_storm": _SET,
+    "test_a_wrong_answer_is_asked_again_under_another_key": _OLDER,
+    "test_bursts_are_merged": _SET,
+    "test_init_runs_before_any_request_and_ping_does_not_wait": "`init` has a gate per node",
+    "test_max_concurrency_queues_calls": _PLACES,
+    "test_notices_of_a_mounted_server": _SET,
+    "test_places_are_shared": _PLACES,
+    "test_requests_in_flight_are_bounded": "the limit of requests in flight bounds one process",
+    "test_requests_wait_for_the_handshake": "other nodes serve a session right after `initialize`",
+    "test_some_answers_at_a_time": _OLDER,
+    "test_the_running_set": _SET,
+    "test_what_was_offered_once_stays_offered": _SET,
 }

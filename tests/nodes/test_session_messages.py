@@ -188,6 +188,16 @@ async def test_a_batch_is_divided(autojump_clock):
         assert (await second.post([])).status == 400
 
 
+async def test_a_batch_cancels_its_own_request(autojump_clock):
+    """On 2025-03-26 an array may cancel a request that stands in the same array."""
+    async with fleet(Shop) as nodes:
+        first, _ = await nodes.session("2025-03-26")
+        cancelled = message("notifications/cancelled", {"requestId": 1})
+        running = first.open([call("wait"), cancelled])
+        with trio.fail_after(30):
+            await running.ended.wait()  # it has no answer
+
+
 async def test_answers_without_a_question_are_dropped(autojump_clock):
     """A malformed request, and an answer to a node that is gone, do nothing."""
     async with fleet(Shop) as nodes:

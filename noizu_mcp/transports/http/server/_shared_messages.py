@@ -22,6 +22,7 @@ from ....jsonrpc import (
     ErrorResponse,
     Malformed,
     Notification,
+    Request,
     Response,
     decode,
     encode,
@@ -66,7 +67,11 @@ class ClientMessages:
             The rest, which belongs here; None for nothing.
         """
         if isinstance(message, Batch):
-            passed = [await self.pass_on(session, each) for each in message.messages]
+            ids = [each.id for each in message.messages if isinstance(each, Request)]
+            passed = [
+                each if _cancels(each, ids) else await self.pass_on(session, each)
+                for each in message.messages
+            ]
             rest = tuple(each for each in passed if each is not None)
             return Batch(rest) if rest or not message.messages else None  # type: ignore[arg-type]
         node = _find_node(session, message)
@@ -112,6 +117,14 @@ class ClientMessages:
                 await trio.sleep(RETRY)
         if stored is not None:
             self._take(session, stored.value)
+
+
+def _cancels(message: Decoded, ids: list[str | int]) -> bool:
+    """Tell whether a message cancels a request of its own batch, which is not yet in flight."""
+    if not isinstance(message, Notification) or message.method != "notifications/cancelled":
+        return False
+    id_ = (message.params or {}).get("requestId")
+    return any(type(each) is type(id_) and each == id_ for each in ids)
 
 
 def _find_node(session: "SharedSession", message: Decoded) -> str | None:
