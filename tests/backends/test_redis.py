@@ -568,3 +568,21 @@ async def test_reads_fail_when_the_backend_is_closed(prefix):
         server.resume()
 
     assert texts == ["the backend was closed"] * 3
+
+
+async def test_a_read_waits_for_another_one_within_its_time(redis, prefix):
+    """One reader waits in Redis; the time of the next one may be over before."""
+    async with Redis(redis.url, prefix=prefix).open("shop") as backend:
+        start = await backend.end_of("log")
+        found = []
+
+        async def read():
+            found.extend(await backend.read({"log": start}, wait=30.0))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            await trio.testing.wait_all_tasks_blocked()
+            assert await backend.read({"log": start}, wait=0.05) == []
+            await backend.append("log", b"entry", keep=10, ttl=60.0)
+
+        assert [each.entry for each in found] == [b"entry"]

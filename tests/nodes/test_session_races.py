@@ -77,14 +77,21 @@ def watch(method="subscribe"):
 
 
 class Slow(Memory):
-    """A backend whose reads take a while, once a test says so."""
+    """A backend whose reads, or writes of sessions, take a while, once a test says so."""
 
     seconds = 0.0
+
+    writing = 0.0
 
     async def get(self, key, **options):
         found = await super().get(key, **options)
         await trio.sleep(self.seconds)
         return found
+
+    async def put(self, key, value, **options):
+        if key.startswith("s:"):
+            await trio.sleep(self.writing)
+        return await super().put(key, value, **options)
 
 
 async def test_requests_at_a_time_make_one_copy(autojump_clock):
@@ -471,3 +478,17 @@ async def test_a_large_event_that_is_lost(autojump_clock):
         again = second.get(last)
         await again.ended.wait()
         assert [each["result"]["content"][0]["text"] for each in again.messages] == ["logged"]
+
+
+async def test_a_session_whose_record_takes_too_long_does_not_begin(autojump_clock):
+    """It is refused within seconds, with a text that says to try again."""
+    backend = Slow(lease=LEASE)
+    async with fleet(Shop, backend=backend) as nodes:
+        backend.writing = 10
+        since = trio.current_time()
+        answer = await nodes.wires[0].send("POST", initialize())
+        backend.writing = 0
+
+        assert answer.status == 503
+        assert answer.headers["retry-after"] == "1"
+        assert trio.current_time() - since < 4

@@ -8,6 +8,7 @@ import trio
 
 from noizu_mcp import Schema, Server, Toolkit, mcp
 from noizu_mcp.policies import Denied, RateLimit
+from noizu_mcp.server import digest_of
 
 from ..kit.messages import CAPABILITIES, call, message
 from .kit import Faulty, known, nodes
@@ -271,6 +272,22 @@ async def test_the_same_answer_at_two_nodes_at_once_pays_once(autojump_clock):
     texts = [each.body.decode() for each in answers]
     assert sum("paid" in text for text in texts) == 1
     assert sum("was used before" in text for text in texts) == 2
+
+
+async def test_a_state_that_another_node_has_claimed_is_refused_where_its_handler_waits(
+    autojump_clock,
+):
+    """The handler is given up."""
+    backend = Faulty()
+    async with nodes(make, backend=backend) as (one, _):
+        again = retry(await one.send_modern(call("pay", **ASKABLE)))
+        state = again["params"]["requestState"]
+        await backend.put(f"state:{digest_of(state)}", b"", ttl=60)
+        done = await one.send_modern(again)
+        waiting = one.app.server.telemetry.parked_handlers()
+
+    assert "was used before" in done.json["error"]["message"]
+    assert waiting == 0
 
 
 async def test_in_an_outage_a_question_is_answered_without_a_claim(autojump_clock):
