@@ -108,14 +108,7 @@ class Handshake:
         log_level: Set by `logging/setLevel`; until then everything is sent.
     """
 
-    __slots__ = (
-        "_latest",
-        "client_capabilities",
-        "client_info",
-        "log_level",
-        "phase",
-        "revision",
-    )
+    __slots__ = ("client_capabilities", "client_info", "log_level", "phase", "revision")
 
     def __init__(self) -> None:
         self.phase = Phase.NEW
@@ -125,7 +118,6 @@ class Handshake:
         self.client_capabilities: JSONMapping = {}
         # Without `logging/setLevel` the server decides (2025-11-25 `server/utilities/logging`).
         self.log_level: str = LOG_LEVELS[0]
-        self._latest: Envelope | None = None
 
     @property
     def ready(self) -> bool:
@@ -165,17 +157,16 @@ class Handshake:
 
     def envelope(self, meta: JSONMapping | None = None, origin: Origin = NOWHERE) -> Envelope:
         """Make the metadata of a request from the session and the request's own `_meta`."""
-        revision, info, level = self.revision, self.client_info, self.log_level
-        if meta:
-            token = token_of(meta)
-            return Envelope(revision, info, self.client_capabilities, level, token, meta, origin)
-        none: JSONObject = {}
-        values = (revision, info, self.client_capabilities, level, None, none, origin)
-        latest = self._latest
-        # Requests without `_meta` share one, until something changes.
-        if latest is None or tuple(latest) != values:
-            latest = self._latest = Envelope(*values)
-        return latest
+        meta = meta or {}
+        return Envelope(
+            self.revision,
+            self.client_info,
+            self.client_capabilities,
+            self.log_level,
+            token_of(meta) if meta else None,
+            meta,
+            origin,
+        )
 
 
 class ServerPeer:

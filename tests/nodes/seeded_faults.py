@@ -13,7 +13,7 @@ import trio
 
 from noizu_mcp.backends import Conflict, Memory
 from noizu_mcp.server.changes import _shared
-from noizu_mcp.server.nodes import _node, _records
+from noizu_mcp.server.nodes import _node, _queue, _records
 from noizu_mcp.transports.http.server import _shared_feed, _shared_session, _shared_sessions
 
 from . import laws
@@ -55,13 +55,13 @@ def stale_lease(patch):
 @fault
 def change_lost_with_a_failure(patch):
     """What could not be appended is not tried again."""
-    patch.setattr(_node._Queue, "put_back", lambda self, taken: None)
+    patch.setattr(_queue.MessageQueue, "put_back", lambda self, taken: None)
 
 
 @fault
 def dedupe_against_an_entry_in_flight(patch):
     """A change that is being sent counts as queued."""
-    take = _node._Queue.take
+    take = _queue.MessageQueue.take
 
     def keep(self):
         before = set(self._changes)
@@ -69,7 +69,7 @@ def dedupe_against_an_entry_in_flight(patch):
         self._changes |= before
         return taken
 
-    patch.setattr(_node._Queue, "take", keep)
+    patch.setattr(_queue.MessageQueue, "take", keep)
 
 
 @fault
