@@ -39,7 +39,9 @@ def test_a_seed_is_one_story():
 
 @pytest.mark.slow
 @pytest.mark.time_limit(600)
-@pytest.mark.xfail(reason="about one seed in a hundred, with three or more faults, breaks a law")
+@pytest.mark.xfail(
+    strict=False, reason="about one seed in a hundred, with three or more faults, breaks a law"
+)
 @pytest.mark.parametrize("begin", range(2000, 2300, 50))
 def test_many_seeds(begin):
     """Fifty seeds each; a seed that fails is a defect to be mended."""
