@@ -11,7 +11,7 @@ _FORMS: Final = "redis://, rediss:// or unix://"
 
 @attrs.frozen(repr=False)
 class Address:
-    """Where Redis is, and how to log in. Its text form names only the place."""
+    """The place of Redis, and the login. Its text form names only the place."""
 
     host: str = ""
     port: int = 6379

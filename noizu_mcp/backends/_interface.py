@@ -233,7 +233,7 @@ class Log(ABC):
 
 
 class Backend(Store, Log):
-    """What the nodes of one server share. Subclass it for another engine.
+    """The records and logs that the nodes of one server share. Subclass it for another engine.
 
     An engine bounds the time of each operation: where no answer comes within a second or so, it
     raises `BackendUnavailable`.
@@ -271,7 +271,7 @@ class Backend(Store, Log):
 
     @property
     def is_up(self) -> bool:
-        """Whether the backend was reachable when it was last asked."""
+        """True if the backend was reachable when it was last asked."""
         return True
 
     @abstractmethod

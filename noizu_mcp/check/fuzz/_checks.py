@@ -16,8 +16,8 @@ from ._case import Listed, Replies
 from ._forms import fault_in_notification, fault_in_result
 
 #: The variable with which a command is started, and its value: no answer may contain it.
-SECRET_NAME: Final = "NOIZU_MCP_FUZZ_API_KEY"  # noqa: S105 - the name, and a value that opens nothing
-SECRET: Final = "noizu-mcp-fuzz-0b8f1f6c"  # noqa: S105 - the same
+CANARY_NAME: Final = "NOIZU_MCP_FUZZ_API_KEY"
+CANARY: Final = "noizu-mcp-fuzz-0b8f1f6c"
 
 #: The first lines of exceptions that are never raised on purpose, in several languages.
 _CRASH: Final = re.compile(
@@ -196,7 +196,7 @@ def _find_uninvited_log(outcome: Replies, component: Listed) -> str | None:
 
 def _find_leak(outcome: Replies, component: Listed) -> str | None:
     text = outcome.error_text
-    if SECRET in text:
+    if CANARY in text:
         return f"an environment variable: {text}"
     if _TRACEBACK.search(text) or _KEY.search(text):
         return text

@@ -34,7 +34,7 @@ from ..raw import (
     start_pipe,
 )
 from ._case import PROGRESS, Case, Replies, Step
-from ._checks import SECRET, SECRET_NAME
+from ._checks import CANARY, CANARY_NAME
 
 #: Seconds for the first answer of a command: `npx` and `uvx` may have to download it.
 START_TIMEOUT: Final = 60.0
@@ -127,7 +127,7 @@ class FuzzedServer:
 
     def __init__(self, target: Reached, timeout: float, nursery: trio.Nursery) -> None:
         if isinstance(target, Stdio):
-            env = {**target.env, SECRET_NAME: SECRET}
+            env = {**target.env, CANARY_NAME: CANARY}
             target = Stdio(
                 target.command, *target.args, env=env, cwd=target.cwd, stderr=target.stderr
             )

@@ -34,7 +34,7 @@ def tell(text: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """What all workers have in common.
+    """The program that all workers run, and what they inherit.
 
     Attributes:
         command: Starts one of them.
@@ -128,7 +128,7 @@ class WorkerProcess:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it serves."""
+        """True while it serves."""
         return self._state == "ready"
 
     @property

@@ -46,7 +46,7 @@ STEADY: Final = 60.0
 
 @attrs.frozen(kw_only=True)
 class WorkerOptions:
-    """What a supervisor serves, and how.
+    """The options of a supervisor and its workers.
 
     Attributes:
         words: The words of the command, with which each worker is started.

@@ -90,7 +90,6 @@ class Policy(metaclass=BodyMeta):
 
     kinds: ClassVar[frozenset[CallKind]] = KINDS
     timeout: ClassVar[float] = TIMEOUT
-    _is_shared: ClassVar[bool] = False  # see `BoundPolicy`
     loop: ClassVar[str | None] = None
     label: str | None = None
 
@@ -121,6 +120,13 @@ class Policy(metaclass=BodyMeta):
         """
         # Not abstract: with `ABCMeta` errors would lose the line of the class statement. A server
         # refuses a policy that does not override this.
+
+
+class SharedPolicy(Policy):
+    """A policy that asks the backend where the server has several nodes.
+
+    Its `check` is a plain method. It returns a coroutine only then.
+    """
 
 
 def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
@@ -216,5 +222,4 @@ def make_chains(
 def _guard_of(policy: Policy, check: Callable[..., Any]) -> BoundPolicy:
     label = policy.label or type(policy).__name__
     waits = inspect.iscoroutinefunction(check)
-    is_shared: bool = policy._is_shared  # noqa: SLF001 - of this class
-    return BoundPolicy(label, check, waits, is_shared, policy.timeout)
+    return BoundPolicy(label, check, waits, isinstance(policy, SharedPolicy), policy.timeout)

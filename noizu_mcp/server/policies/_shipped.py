@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, get_a
 from ..._errors import Denied
 from ..._util import is_number
 from ._patterns import first_match, read_patterns
-from ._policy import CallKind, Policy, PolicyCall
+from ._policy import CallKind, Policy, PolicyCall, SharedPolicy
 
 if TYPE_CHECKING:
     from ...components import Context
@@ -72,7 +72,7 @@ class AllowTools(_ByName):
             raise Denied(f"tool {call.name!r} is not among the allowed tools")
 
 
-class RateLimit(Policy):
+class RateLimit(SharedPolicy):
     """Limits the rate of calls of tools, prompts and resources; a token bucket.
 
     A bucket holds `n` calls and fills evenly, so `n` calls may come at once after a pause. A denied
@@ -95,7 +95,6 @@ class RateLimit(Policy):
     """
 
     kinds: ClassVar[frozenset[CallKind]] = frozenset({"tool", "prompt", "resource"})
-    _is_shared: ClassVar[bool] = True
 
     def __init__(
         self,

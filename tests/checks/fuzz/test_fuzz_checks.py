@@ -4,7 +4,7 @@ import pytest
 
 from noizu_mcp.check.fuzz import CHECKS, Step
 from noizu_mcp.check.fuzz._case import Listed, Replies
-from noizu_mcp.check.fuzz._checks import SECRET, judge, judge_one
+from noizu_mcp.check.fuzz._checks import CANARY, judge, judge_one
 from noizu_mcp.check.raw import Exchange
 
 TOOL = Listed(
@@ -125,7 +125,7 @@ BROKEN = {
     "a traceback": ({"leak"}, failed("Traceback (most recent call last):\n ...")),
     "a stack of JavaScript": ({"leak"}, failed("oh\n    at run (/app/index.js:3:4)")),
     "a path of a person": ({"leak"}, failed("cannot open /home/ada/notes.db")),
-    "a variable": ({"leak"}, failed(f"env: {SECRET}")),
+    "a variable": ({"leak"}, failed(f"env: {CANARY}")),
     "a key": ({"leak"}, failed("using AKIAABCDEFGHIJKLMNOP")),
 }
 
