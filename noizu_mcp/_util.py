@@ -6,6 +6,7 @@ import ipaddress
 import json
 import math
 import os
+import random
 import re
 import threading
 import time
@@ -64,6 +65,18 @@ def growing_pause(failures: int, *, first: float = 1.0, longest: float = 60.0) -
         longest: The longest pause, in seconds.
     """
     return min(first * 2.0 ** min(failures - 1, 30), longest) if failures else 0.0
+
+
+#: Not seeded: a test that seeds `random` must not make all programs pause alike.
+_RANDOM: Final = random.SystemRandom()
+
+
+def random_pause(failures: int, *, first: float = 1.0, longest: float = 60.0) -> float:
+    """Return between half of a growing pause and all of it; see `growing_pause`.
+
+    Programs that lost one server together must not all return in one moment.
+    """
+    return growing_pause(failures, first=first, longest=longest) * _RANDOM.uniform(0.5, 1)
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -11,7 +11,6 @@ half second, gets none. Then it connects again: at once, and later every half se
 
 import logging
 import os
-import random
 import re
 import ssl
 from collections import deque
@@ -36,6 +35,7 @@ from coredis.exceptions import (
 )
 
 from .._groups import leaves
+from .._util import random_pause
 from ._address import Address
 from ._interface import BackendUnavailable
 from ._scripts import Script
@@ -136,7 +136,7 @@ class Link:
         """Keep the link up until cancelled."""
         logging.getLogger("coredis").addFilter(_is_foreign)
         _ours.set(True)
-        pause = 0.0
+        failures = 0
         while True:
             start = trio.current_time()
             try:
@@ -148,9 +148,8 @@ class Link:
             self._signal()
             # A connection that lasted is replaced at once; after a failure the pause grows.
             has_lasted = trio.current_time() - start > LASTING
-            pause = 0.0 if has_lasted else min(BEAT, max(0.05, pause * 2))
-            # Jitter, so that all nodes do not come back in one moment.
-            await trio.sleep(pause * random.uniform(0.7, 1.0))  # noqa: S311 - no secret
+            failures = 0 if has_lasted else failures + 1
+            await trio.sleep(random_pause(failures, first=0.05, longest=BEAT))
 
     async def _run(self) -> None:
         """Connect, and return when the connection ends; what prevents a connection is raised."""

@@ -17,7 +17,6 @@ last failure and the last list of tools are kept.
 """
 
 import math
-import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Final, Literal, cast
@@ -31,7 +30,7 @@ from .._errors import (
     RequestTimeout,
     TargetError,
 )
-from .._util import growing_pause
+from .._util import random_pause
 from ..engine import KeptFailure, MessageStream, logger
 from ..jsonrpc import METHOD_NOT_FOUND, Notification
 from ..protocol import CHANGES
@@ -47,14 +46,12 @@ LIVED: Final = 10.0
 
 #: Options are passed on as they are, so their types are not known here.
 _connect: Final[Callable[..., AbstractAsyncContextManager[Client]]] = connect
-_RANDOM: Final = random.SystemRandom()
 
 Status = Literal["connecting", "connected", "waiting", "failed"]
 
 
 async def _sleep_after(failures: int) -> None:
-    # Randomized: programs that lost one server together must not all reconnect at once.
-    await trio.sleep(growing_pause(failures) * _RANDOM.uniform(0.5, 1))
+    await trio.sleep(random_pause(failures))
 
 
 class KeptConnection:

@@ -8,13 +8,13 @@ the head gets the lock at once. `renew` runs beside the calls. A lock that could
 time counts as lost: its call stores nothing.
 """
 
-import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import trio
 
+from ..._util import random_pause
 from ...backends import Backend, BackendUnavailable, Conflict
 
 #: Seconds between two attempts to get a lock that another node holds: the first and the longest.
@@ -77,15 +77,15 @@ class Locks:
                 self._queues.pop(key, None)
 
     async def _take(self, backend: Backend, key: str) -> Lock:
-        pause, longest = _PAUSES
+        attempts, (first, longest) = 0, _PAUSES
         while True:
             asked = trio.current_time()
             # Shielded: a write that is cancelled may have happened, and would block the handle.
             with suppress(Conflict), trio.CancelScope(shield=True):
                 version = await backend.put(f"lock:{key}", b"", ttl=backend.lease, version=0)
                 return Lock(version, asked + backend.lease)
-            await trio.sleep(random.uniform(pause / 2, pause))  # noqa: S311 - spreads attempts
-            pause = min(2 * pause, longest)
+            attempts += 1
+            await trio.sleep(random_pause(attempts, first=first, longest=longest))
 
     async def renew(self, backend: Backend) -> None:
         """Renew the locks, for as long as the server is served."""

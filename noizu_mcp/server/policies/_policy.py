@@ -122,13 +122,6 @@ class Policy(metaclass=BodyMeta):
         # refuses a policy that does not override this.
 
 
-class SharedPolicy(Policy):
-    """A policy that asks the backend where the server has several nodes.
-
-    Its `check` is a plain method. It returns a coroutine only then.
-    """
-
-
 def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
     """Yield the name and the text of each error in a subclass."""
     check = inspect.getattr_static(cls, "check")
@@ -145,6 +138,13 @@ def _faults_of(cls: type[Policy]) -> Iterable[tuple[str, str]]:
         yield "timeout", f"must be seconds above 0, got {called(seconds)}"
     if cls.loop not in (None, "trio", "asyncio"):
         yield "loop", f"must be 'trio' or 'asyncio', got {cls.loop!r}"
+
+
+class SharedPolicy(Policy):
+    """A policy that asks the backend where the server has several nodes.
+
+    Its `check` is a plain method. It returns a coroutine only then.
+    """
 
 
 class BoundPolicy(NamedTuple):
