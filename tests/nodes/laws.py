@@ -482,6 +482,8 @@ class Trial:
                 return None if is_clear else "the error does not say that the node is gone"
             if in_trouble and call.tool == "ask" and isinstance(answer, RequestTimeout):
                 return None  # the client sent its answer, which was refused, only once
+            if isinstance(answer, ConnectionClosed) and self._was_frozen(call):
+                return None  # its node was stopped meanwhile
             if in_trouble or (in_session and self._was_frozen(call)):
                 return None if "again" in text else "the error does not say to try again"
             return "failed"
@@ -539,7 +541,10 @@ class Trial:
         for at, server, uri in self.world.changes:
             if self.world.killed.get(server, at + 1000) < at + SENDING:
                 continue
-            deadline = at + TOLD
+            deadline, killed = at + TOLD, self.world.killed.get(server)
+            if killed is not None and self.world.in_trouble(at, killed):
+                # It may have had the change still. Nodes judge others after a lease without trouble.
+                deadline = max(deadline, killed + 2 * LEASE + RECOVERY)
             for begin, end in sorted(self._disturbances()):
                 if begin <= deadline and end >= at - TOLD:
                     deadline = max(deadline, end + RECOVERY)

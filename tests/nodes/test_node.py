@@ -99,6 +99,51 @@ class Silent:
         return never
 
 
+async def test_changes_of_a_node_that_dies_in_an_outage_are_not_lost(autojump_clock):
+    """They waited at the node; the others say that anything may have changed."""
+    backend = Faulty()
+    async with opened(2, backend) as nodes, trio.open_nursery() as nursery:
+        for node in nodes:
+            node.on_gap.append(lambda node=node: node.heard.append("gap"))
+            node.receivers["changed"] = lambda sender, change, node=node: node.heard.append(change)
+        async with opened(1, backend) as (dying,):
+            await trio.sleep(DEATH)
+            backend.down = True
+            dying.tell("changed", "tools")
+            await known()
+            dying.backend = Silent(backend)
+            backend.down = False
+            await trio.sleep(2 * DEATH)
+        nursery.cancel_scope.cancel()
+
+        assert sorted(str(node.heard) for node in nodes) == ["['gap']", "[None]"]
+
+
+async def test_changes_of_a_node_that_cannot_send_them_at_its_end_are_not_lost(autojump_clock):
+    """It leaves a note."""
+    backend = Hesitant()
+    async with opened(1, backend) as (one,):
+        one.on_gap.append(lambda: one.heard.append("gap"))
+        async with opened(1, backend) as (leaving,):
+            await trio.sleep(DEATH)
+            backend.appending = 10
+            leaving.tell("changed", "tools")
+        backend.appending = 0
+        await trio.sleep(DEATH)
+
+        assert one.heard == ["gap"]
+
+
+class Hesitant(Faulty):
+    """A backend whose streams take a while, once a test says so."""
+
+    appending = 0.0
+
+    async def append(self, stream, entry, **options):
+        await trio.sleep(self.appending)
+        return await super().append(stream, entry, **options)
+
+
 async def test_a_node_that_was_taken_for_dead_learns_it(autojump_clock, caplog):
     """It was cut off for longer than its lease, and enters again."""
     backend = Faulty()

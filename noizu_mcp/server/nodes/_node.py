@@ -16,8 +16,8 @@ changed: then the backend has lost its data, and each node writes again what it 
 entry. A change that is queued already is not queued again. An entry that cannot be appended stays
 until the backend answers again. The queues are bounded: when changes fill one, they become one
 message, "anything may have changed". `_receive` reads the streams on from the last position. After
-a gap, anything may have changed as well. So each change arrives at least once, and nothing waits
-for another node.
+a gap, anything may have changed as well; and when a node dies, or leaves, that may have had unsent
+changes. So each change arrives at least once, and nothing waits for another node.
 """
 
 import math
@@ -58,6 +58,10 @@ EMPTIED: Final = 3.0
 MAX_NODES: Final = 10_000
 #: The kind of a message about a change of a task. Its body is the key of the record.
 TASK_CHANGED: Final = "task"
+#: Leases after a failure of the backend in which a dead node may have had unsent changes.
+TROUBLED: Final = 3.0
+#: The record of a node that has left before its last messages were sent.
+_UNSENT: Final = b"unsent"
 _PURPOSE: Final = b"noizu_mcp backend v1 "
 _KNOWN: Final = "known"
 _ALIVE: Final = "alive"
@@ -110,9 +114,11 @@ class Node:
         self._log = ThrottledLog()
         self._queues: dict[str, MessageQueue] = {}  # with the tasks that send them
         self._sent = trio.Event()  # set when a queue is empty
+        self._is_unsent = False  # at its end
         self._inbox = inbox_of(self.id)
         self._positions: dict[str, str] = {}
         self._epoch = ""
+        self._failed_at = -math.inf  # when the backend failed last, on trio's clock
         self._emptied_at = -math.inf  # when the loss of the data was found, on trio's clock
         self._version = 0  # of the record of this node
         self._renewed_at = -math.inf  # on trio's clock
@@ -157,15 +163,22 @@ class Node:
         """Wait until everything is written, and all messages are sent."""
         for act in self.on_flush:
             await act()
+        # If the time for it is over, it stays True.
+        self._is_unsent = bool(self._queues)
         while self._queues:
             self._sent = trio.Event()
             await self._sent.wait()
+        self._is_unsent = False
 
     async def end(self) -> None:
         """Leave: the other nodes must not take this one for dead. Does not raise."""
+        known = f"{_KNOWN}:{self.id}"
         try:
-            if not any(has() for has in self.has_work):
-                await self.backend.delete(f"{_KNOWN}:{self.id}")
+            if self._is_unsent:
+                # It stays known, so that the node that buries it sees this.
+                await self.backend.put(known, _UNSENT, ttl=KEEP_SECONDS, groups={_KNOWN: MAX_NODES})
+            elif not any(has() for has in self.has_work):
+                await self.backend.delete(known)
             await self.backend.delete(f"{_ALIVE}:{self.id}")
         except BackendUnavailable as error:
             self.note_failure(error)
@@ -409,12 +422,18 @@ class Node:
     async def _bury(self, node: str) -> None:
         """Act on the death of a node, unless another one does."""
         try:
-            first = await self.backend.delete(f"{_KNOWN}:{node}")
+            record = await self.backend.get(f"{_KNOWN}:{node}")
+            is_first = await self.backend.delete(f"{_KNOWN}:{node}")
         except BackendUnavailable as error:
             self.note_failure(error)
             return
-        if first:
+        if is_first:
             logger.warning("node %s is gone", node)
+            is_unsent = record is not None and record.value == _UNSENT
+            if is_unsent or trio.current_time() - self._failed_at < TROUBLED * self.backend.lease:
+                # Changes may have waited there for the backend.
+                self.note_gap()
+                self.tell(CHANGED, None)
             for act in self.on_death:
                 with crashes_logged("acting on the death of a node failed"):
                     await act(node)
@@ -443,6 +462,7 @@ class Node:
 
     def note_failure(self, error: BackendUnavailable) -> None:
         """Record that the backend cannot answer. It is logged once."""
+        self._failed_at = trio.current_time()
         if self.use.is_up:
             self.use.is_up = False
             logger.warning("the backend cannot be reached: %s", error)
