@@ -543,7 +543,7 @@ class Trial:
                 continue
             deadline, killed = at + TOLD, self.world.killed.get(server)
             if killed is not None and self.world.in_trouble(at, killed):
-                # It may have had the change still. Nodes judge others after a lease without trouble.
+                # It had the change still. Nodes judge others after a lease without trouble.
                 deadline = max(deadline, killed + 2 * LEASE + RECOVERY)
             for begin, end in sorted(self._disturbances()):
                 if begin <= deadline and end >= at - TOLD:
