@@ -39,7 +39,6 @@ def test_a_seed_is_one_story():
 
 #: What is open, by its seed: each breaks a promise after several faults within seconds.
 OPEN = {
-    2199: "a value of a session is lost with the tail of the data, though a node knew it",
     2252: "a question is not ended whose node dies before its stream could be stored",
 }
 

@@ -6,6 +6,7 @@ from noizu_mcp import Resource, Server, Toolkit, mcp
 from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.backends import Memory
 from noizu_mcp.server import digest_of
+from noizu_mcp.testing import FaultyMemory
 from noizu_mcp.types import Principal
 
 from ..kit.messages import call, initialize, message
@@ -492,3 +493,16 @@ async def test_a_session_whose_record_takes_too_long_does_not_begin(autojump_clo
         assert answer.status == 503
         assert answer.headers["retry-after"] == "1"
         assert trio.current_time() - since < 4
+
+
+async def test_a_value_that_is_lost_with_the_last_writes_is_written_again(autojump_clock):
+    """By the next request at the node that knows it, before the node has looked for losses."""
+    backend = FaultyMemory(lease=LEASE)
+    async with fleet(Shop, backend=backend) as nodes:
+        first, second = await nodes.session()
+        await second.post(call("get"))
+        await first.post(call("put", {"size": 3}))
+        backend.lose_tail(1)
+        answers = [await session.post(call("get")) for session in (first, second)]
+
+    assert [text_of(answer) for answer in answers] == ["[('value', 'xxx')]"] * 2

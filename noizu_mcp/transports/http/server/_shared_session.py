@@ -180,6 +180,14 @@ class SharedSession(HttpSession):
         """Tell whether a record was written again by a node that had an older copy."""
         return bool(record.get("was", math.inf) < self.known)
 
+    def is_ahead_of(self, stored: Stored) -> bool:
+        """Tell whether the backend has lost writes of a record that this copy has."""
+        if not is_record(stored.value):
+            return False
+        if "was" in stored.value or self._epoch == self.node.backend.epoch:
+            return self.knows_more(stored.value)
+        return stored.version < self.known  # versions grow
+
     async def change(self, edit: Edit) -> bool:
         """Change the record, and take it over; False if the session has ended.
 

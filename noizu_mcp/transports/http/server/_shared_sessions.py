@@ -312,7 +312,7 @@ class SharedSessions(Sessions):
                 if await self.node.is_forgotten():
                     await self.restore(session)
                     return True
-        if stored is not None and is_record(stored.value) and session.knows_more(stored.value):
+        if stored is not None and session.is_ahead_of(stored):
             with in_time():
                 await self.write_again(session)
             return True
