@@ -7,6 +7,7 @@ a call was killed, the backend had a fault. A broken promise without an excuse i
 """
 
 import logging
+import math
 import os
 import random
 from collections import Counter, defaultdict
@@ -92,8 +93,8 @@ class World:
     def was_killed(self, key, begin, end):
         """Tell whether the node of a call was killed in a time."""
         server = self.where.get(key)
-        if server is not None and server in self.killed:
-            return begin <= self.killed[server] <= end
+        if server is not None:
+            return begin <= self.killed.get(server, math.inf) <= end
         return any(begin <= at <= end for at in self.kills)
 
 
@@ -481,7 +482,8 @@ class Trial:
                 is_clear = isinstance(answer, ConnectionClosed | TransportError) or "node" in text
                 return None if is_clear else "the error does not say that the node is gone"
             if in_trouble and call.tool == "ask" and isinstance(answer, RequestTimeout):
-                return None  # the client sent its answer, which was refused, only once
+                # The client sends its answer once: it was refused, or its node died with it.
+                return None
             if isinstance(answer, ConnectionClosed) and self._was_frozen(call):
                 return None  # its node was stopped meanwhile
             if in_trouble or (in_session and self._was_frozen(call)):

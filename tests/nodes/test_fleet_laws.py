@@ -37,28 +37,13 @@ def test_a_seed_is_one_story():
     assert story() == story()
 
 
-#: What is open, by its seed: each breaks a promise after several faults within seconds.
-OPEN = {
-    2252: "a question is not ended whose node dies before its stream could be stored",
-}
-
-
 @pytest.mark.slow
 @pytest.mark.time_limit(600)
 @pytest.mark.parametrize("begin", range(2000, 2300, 50))
 def test_many_seeds(begin):
-    """Fifty seeds each, without the open ones."""
+    """Fifty seeds each."""
     for seed in range(begin, begin + 50):
-        if seed not in OPEN:
-            check(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="open defects")
-@pytest.mark.parametrize("seed", OPEN, ids=str)
-def test_open_seeds(seed):
-    """A seed that passes leaves the list."""
-    check(seed)
+        check(seed)
 
 
 #: What a few trials find of the faults of `seeded_faults`; the script says more.
